@@ -1,0 +1,1 @@
+"""Durable state behind `engine.domain.store.StateStore`. Imports only `engine.domain`."""
