@@ -128,9 +128,9 @@ def _text_forms(secret: str) -> set[str]:
     ascii_only = json.dumps(secret)[1:-1]
     forms = {
         secret,
-        quote(secret),
-        quote(secret, safe=""),
-        quote_plus(secret),
+        quote(secret, errors="surrogatepass"),
+        quote(secret, safe="", errors="surrogatepass"),
+        quote_plus(secret, errors="surrogatepass"),
         plain,
         ascii_only,
         json.dumps(plain, ensure_ascii=False)[1:-1],

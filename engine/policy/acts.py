@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from engine.domain.acts import Clear, Compact, Pin, Reset, SelectModel, SetOff, SetOn, SetOrder, Unpin
-from engine.domain.ids import ModelRef, ProfileId, SessionKey, TurnId, parse_ref
+from engine.domain.ids import ModelRef, ProfileId, parse_ref
 from engine.domain.sessions import NOTICE_FIELDS, OWNED_FIELDS, Session
 from engine.domain.settings import Settings
 from engine.domain.turns import TurnRequest
@@ -202,10 +202,10 @@ class ProbePlan:
     problem: str | None = None
 
 
-def plan_probe(session: SessionKey, settings: Settings, world: World) -> ProbePlan:
-    """The session's primary (the origin of an auto override, else the selection) with the user pin, else the first profile of the order,
-    whatever windows and throttles say; what is off is not probeable."""
-    ref = select(TurnRequest(TurnId(""), session), settings, world).selected
+def plan_probe(request: TurnRequest, settings: Settings, world: World) -> ProbePlan:
+    """For the turn that the session usually has: its primary (the origin of an auto override, else the selection) with the user pin, else
+    the first profile of the order, whatever windows and throttles say; what is off is not probeable."""
+    ref = select(request, settings, world).selected
     provider = settings.providers.get(ref.provider)
     if provider is None:
         return ProbePlan(ref, problem=f"{ref.provider} is not configured")

@@ -105,11 +105,6 @@ def is_user_source(session: Session) -> bool:
     return session.model_override_source == "user"
 
 
-def primary_of(request: TurnRequest, settings: Settings) -> ModelRef:
-    """What the turn would start from without an override: requested, agent's or configured (spec section 1, primary)."""
-    return _base(request, settings).primary
-
-
 def _policy(request: TurnRequest, settings: Settings) -> tuple[ModelPolicy | None, ModelRef]:
     """The agent's own model policy, if it has one, and its configured primary (else the default one)."""
     agent = settings.agents.get(request.agent) if request.agent is not None else None

@@ -9,7 +9,7 @@ from engine.domain.acts import Clear, Compact, Pin, Reset, SelectModel, SetOff, 
 from engine.domain.credentials import ApiKey, Credential, OAuth, Token
 from engine.domain.errors import ConfigError, ScenarioError
 from engine.domain.export import session_from_json, session_json, turn_json, usage_from_json, usage_json
-from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, ProfileId, SessionKey
+from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, ProfileId, SessionKey, TurnId
 from engine.domain.settings import Settings
 from engine.domain.store import Stored, StoredAgent
 from engine.domain.turns import RunKind, TurnRequest
@@ -153,7 +153,7 @@ class Run:
 
     def _probe(self, session: SessionKey) -> dict[str, object]:
         machine, memory = self.machine, self.machine.memory
-        plan = plan_probe(session, machine.settings, memory.world(session, MAIN_AGENT, machine.now, machine.now))
+        plan = plan_probe(TurnRequest(TurnId(""), session), machine.settings, memory.world(session, MAIN_AGENT, machine.now, machine.now))
         if plan.problem is not None:
             return {"ok": False, "outcome": "not_probeable", "message": plan.problem}
         if plan.profile is not None:

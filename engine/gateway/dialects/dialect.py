@@ -1,0 +1,52 @@
+"""What differs between the dialects of applications, as one protocol: a dialect is one file that implements it. All of it is pure; how
+providers are spoken to is `engine.providers`'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+Details = Mapping[str, object]
+
+
+class Dialect(Protocol):
+    """api: the name of the provider API that speaks the same."""
+
+    @property
+    def api(self) -> str: ...
+
+    def refuse(self, body: Mapping[str, object]) -> str | None:
+        """What is wrong with a request and what to do, None when it can be sent."""
+        ...
+
+    def session_ids(self, body: Mapping[str, object]) -> Iterable[str]:
+        """Where a body says which conversation it is, the best place first."""
+        ...
+
+    def first_user_message(self, body: Mapping[str, object]) -> object: ...
+
+    def error(self, status: int, code: str, message: str, details: Details) -> bytes:
+        """An error's body."""
+        ...
+
+    def is_error(self, body: str) -> bool:
+        """An upstream's body already is an error of this dialect."""
+        ...
+
+    def stream_error(self, code: str, message: str, details: Details) -> bytes:
+        """The event that ends a broken stream."""
+        ...
+
+    def notice_event(self, text: str, model: str) -> bytes:
+        """`gateway.notices: inline`: the notice as the first text of a stream."""
+        ...
+
+    def with_notice(self, body: bytes, text: str) -> bytes:
+        """`gateway.notices: inline`: the notice before the text of a whole answer. The same bytes when there is no text."""
+        ...
+
+    def models(self, listed: Sequence[tuple[str, str]]) -> object:
+        """The list of (id, owner) as JSON."""
+        ...
+
+    def model(self, name: str, owner: str) -> object: ...

@@ -1,0 +1,81 @@
+"""OpenAI's chat completions, as applications send them: their requests, the shape of their errors, lists and events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from engine.gateway.dialects.dialect import Details
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class OpenAIChat:
+    """See `Dialect`."""
+
+    api = "openai-completions"
+
+    def refuse(self, body: Mapping[str, object]) -> str | None:
+        messages = body.get("messages")
+        if messages is None:
+            return '`messages` is missing. Send a list of messages, such as [{"role": "user", "content": "hi"}].'
+        if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
+            return '`messages` must be a list of at least one message object, such as {"role": "user", "content": "hi"}.'
+        if not isinstance(body.get("stream", False), (bool, type(None))):
+            return "`stream` must be true or false."
+        return None
+
+    def session_ids(self, body: Mapping[str, object]) -> Iterator[str]:
+        for member in ("prompt_cache_key", "user"):
+            value = body.get(member)
+            if isinstance(value, str):
+                yield value
+
+    def first_user_message(self, body: Mapping[str, object]) -> object:
+        messages = body.get("messages")
+        if isinstance(messages, list):
+            return next((m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"), None)
+        return None
+
+    def error(self, status: int, code: str, message: str, details: Details) -> bytes:
+        kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+        error = {"message": message, "type": kind, "param": None, "code": code, **details}
+        return _dumped({"error": error})
+
+    def is_error(self, body: str) -> bool:
+        if not body.lstrip().startswith("{"):
+            return False
+        try:
+            parsed = json.loads(body)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(parsed, dict) and isinstance(parsed.get("error"), dict)
+
+    def stream_error(self, code: str, message: str, details: Details) -> bytes:
+        return b"data: " + self.error(500, code, message, {"partial": True, **details}) + b"\n\n"
+
+    def notice_event(self, text: str, model: str) -> bytes:
+        choice = {"index": 0, "delta": {"role": "assistant", "content": f"{text}\n\n"}, "finish_reason": None}
+        chunk = {"id": "chatcmpl-notice", "object": "chat.completion.chunk", "created": 0, "model": model, "choices": [choice]}
+        return b"data: " + _dumped(chunk) + b"\n\n"
+
+    def with_notice(self, body: bytes, text: str) -> bytes:
+        try:
+            answer = json.loads(body)
+            message = answer["choices"][0]["message"]
+            if not isinstance(message["content"], str):
+                return body
+            message["content"] = f"{text}\n\n{message['content']}"
+        except (ValueError, RecursionError, LookupError, TypeError):
+            return body
+        return _dumped(answer)
+
+    def models(self, listed: Sequence[tuple[str, str]]) -> object:
+        return {"object": "list", "data": [self.model(name, owner) for name, owner in listed]}
+
+    def model(self, name: str, owner: str) -> object:
+        return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+
+
+def _dumped(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

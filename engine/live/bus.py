@@ -1,0 +1,79 @@
+"""Events as they happen (spec/scenarios.md, "Events"): one bounded ring that every reader walks at its own pace.
+
+A reader holds a place in the ring and nothing else, so a slow one costs no memory and blocks nobody; what it missed is told by a `gap`
+event. What an event says is decided where it happens; here it is numbered, stamped and masked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from engine.domain.operations import Event
+from engine.domain.redaction import Redactor
+
+KEPT = 4_096
+
+
+class EventBus:
+    """publish() belongs to the engine's loop. now: the engine's clock, epoch ms."""
+
+    def __init__(self, now: Callable[[], int], redactor: Redactor, kept: int = KEPT) -> None:
+        self._now = now
+        self._redactor = redactor
+        self._ring: deque[Event] = deque(maxlen=kept)
+        self._seq = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._closed = False
+
+    @property
+    def last_seq(self) -> int:
+        return self._seq
+
+    def publish(self, event: str, **data: object) -> Event:
+        """Numbers and keeps the event; None values are left out, secrets are masked."""
+        self._seq += 1
+        shown = {key: self._redactor.mask_json(value) for key, value in data.items() if value is not None}
+        made = Event(self._seq, {"event": event, "at": self._now(), **shown})
+        self._ring.append(made)
+        self._wake()
+        return made
+
+    def close(self) -> None:
+        """Every reader ends after what is there."""
+        self._closed = True
+        self._wake()
+
+    def subscribe(self, after: int | None = None) -> AsyncIterator[Event]:
+        """Events with a larger seq than `after`, as far as they are kept, then those to come; None: only those to come.
+        A reader that fell behind gets one `gap` event, `missed` = how many, in their place. An `after` of another engine's life (larger
+        than anything here) means from the start."""
+        return self._from(self._seq if after is None else (after if after <= self._seq else 0))
+
+    async def _from(self, place: int) -> AsyncIterator[Event]:
+        while True:
+            if place < self._seq:
+                oldest = self._ring[0].seq
+                if place + 1 < oldest:
+                    missed = oldest - place - 1
+                    place = oldest - 1
+                    yield Event(place, {"event": "gap", "at": self._now(), "missed": missed})
+                    continue
+                event = self._ring[place + 1 - oldest]
+                place = event.seq
+                yield event
+                continue
+            if self._closed:
+                return
+            arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.add(arrived)
+            try:
+                await arrived
+            finally:
+                self._waiting.discard(arrived)
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()

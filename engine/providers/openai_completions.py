@@ -1,0 +1,183 @@
+"""The family `openai-completions`: OpenAI's chat completions as some thirty vendors serve them, each with small liberties that are read
+generously here. Nothing of HTTP itself, and no judgement of a failure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from engine.domain.exchange import Payload
+from engine.domain.failure import Failure
+from engine.domain.ids import ModelRef
+from engine.domain.settings import ProviderSettings
+from engine.providers.body_rewrite import with_model
+from engine.providers.family import Sign, UpstreamRequest
+from engine.providers.sse import Event
+
+_USABLE = (
+    "content",
+    "tool_calls",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "function_call",
+    "refusal",
+    "audio",
+    "images",
+)
+_ERROR_MEMBERS = ("errors", "detail", "message", "msg", "code", "status")
+_FINISHED = re.compile(rb'"finish_reason"\s*:\s*"')
+_MARKS = (b'"error"', b"event:", b'"base_resp"', b"[DONE]")
+_CARRIER = re.compile(rb'"(?:delta|content|choices)"')
+
+
+class OpenAICompletions:
+    """See `Family`."""
+
+    def request(self, provider: ProviderSettings, ref: ModelRef, secret: str | None, payload: Payload) -> UpstreamRequest:
+        headers = {"content-type": "application/json", "accept": "text/event-stream" if payload.stream else "application/json"}
+        url, azure = _address(provider.base_url)
+        if secret is not None:
+            # Azure takes a key under its own name; its `authorization` is for Entra tokens, which are JWTs.
+            if azure and not secret.startswith("eyJ"):
+                headers["api-key"] = secret
+            else:
+                headers["authorization"] = f"Bearer {secret}"
+        return UpstreamRequest(url, headers, with_model(payload.raw, payload.body, ref.model))
+
+    def read_whole(self, body: bytes) -> Sign | Failure:
+        opening = body[:64].lstrip()
+        if not opening:
+            return Sign.END
+        if opening.startswith(b"<"):
+            return Failure(status=200, body=_text(body), message="the provider answered with a page, not with JSON")
+        answer = _parsed(body)
+        if answer is _INVALID:
+            if opening.startswith((b"{", b"[")):
+                # Without the text: what a model wrote is no evidence of what went wrong.
+                return Failure(status=200, message=f"the answer is no valid JSON: it breaks off or is garbled ({len(body)} bytes)")
+            return Failure(status=200, body=_text(body))
+        if not isinstance(answer, dict):
+            return Sign.END
+        failure = _error_in(answer)
+        if failure is not None:
+            return failure
+        if "choices" not in answer and any(answer.get(member) for member in _ERROR_MEMBERS):
+            return Failure(status=200, body=_text(body))
+        return Sign.CONTENT if _usable(answer) else Sign.END
+
+    def read_event(self, event: Event) -> Sign | Failure:
+        if event.oversized:
+            return Sign.CONTENT
+        if event.data is None:
+            return Failure(status=200, message="the stream held an error without details") if event.name == "error" else Sign.PREAMBLE
+        if event.data.strip() == b"[DONE]":
+            return Sign.DONE
+        answer = _parsed(event.data)
+        if event.name == "error":
+            return Failure(status=200, body=_text(event.data))
+        if answer is _INVALID:
+            return _unreadable(event.data)
+        if not isinstance(answer, dict):
+            return Sign.JUNK
+        failure = _error_in(answer)
+        if failure is not None:
+            return failure
+        if _usable(answer):
+            return Sign.CONTENT
+        return Sign.END if any(choice.get("finish_reason") for choice in _choices(answer)) else Sign.PREAMBLE
+
+    def plain_length(self, chunk: bytes) -> int:
+        finished = _FINISHED.search(chunk)
+        until = finished.start() if finished is not None else len(chunk)
+        for mark in _MARKS:
+            found = chunk.find(mark, 0, until)
+            until = found if found >= 0 else until
+        end = chunk.rfind(b"\n\n", 0, until) + 2
+        events = chunk.count(b"\n\n", 0, end)
+        return end if events and chunk.count(b"data: {", 0, end) == events == chunk.count(b"}\n\n", 0, end) else 0
+
+    def read_later_event(self, event: Event) -> Sign | Failure:
+        data = event.data
+        if data is None or event.oversized:
+            return Failure(status=200, message="the stream held an error without details") if event.name == "error" else Sign.CONTENT
+        data = data.strip()
+        if data == b"[DONE]":
+            return Sign.DONE
+        if event.name == "error" or b'"error"' in data or b'"base_resp"' in data:
+            sign = self.read_event(event)
+            return Sign.CONTENT if sign is Sign.PREAMBLE else sign
+        if not (data.startswith(b"{") and data.endswith(b"}")):
+            return _unreadable(data)
+        return Sign.END if _FINISHED.search(data) else Sign.CONTENT
+
+
+class _Invalid:
+    pass
+
+
+_INVALID = _Invalid()
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return _INVALID
+
+
+def _unreadable(data: bytes) -> Sign | Failure:
+    """A malformed line costs nothing, unless it carried content: then the text would be wrong without a trace."""
+    if _CARRIER.search(data):
+        return Failure(status=200, message="malformed_response: an event with content was garbled")
+    return Sign.JUNK
+
+
+def _choices(answer: Mapping[str, object]) -> list[Mapping[str, object]]:
+    choices = answer.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
+def _usable(answer: Mapping[str, object]) -> bool:
+    """Text, a tool call or reasoning in any choice, streamed (`delta`) or whole (`message`)."""
+    for choice in _choices(answer):
+        for part in (choice.get("delta"), choice.get("message")):
+            if isinstance(part, dict) and any(part.get(member) for member in _USABLE):
+                return True
+        if choice.get("text"):
+            return True
+    return False
+
+
+def _error_in(answer: Mapping[str, object]) -> Failure | None:
+    choices = _choices(answer)
+    status = answer.get("base_resp")
+    if (
+        answer.get("error")
+        or answer.get("object") == "error"
+        or answer.get("type") == "error"
+        or (isinstance(status, dict) and status.get("status_code"))
+        or any(choice.get("error") for choice in choices)
+    ):
+        found = {key: value for key, value in answer.items() if key != "choices"}
+        nested = next((choice["error"] for choice in choices if choice.get("error")), None)
+        if nested is not None:
+            found.setdefault("error", nested)
+        return Failure(status=200, body=json.dumps(found, ensure_ascii=False))
+    if any(choice.get("finish_reason") == "error" for choice in choices):
+        return Failure(status=200, message="finish reason: error")
+    return None
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _address(base_url: str) -> tuple[str, bool]:
+    """The endpoint of a base URL, and whether it is Azure's. A query stays where it is."""
+    base, mark, query = base_url.partition("?")
+    return base.rstrip("/") + "/chat/completions" + mark + query, (urlsplit(base_url).hostname or "").endswith(".azure.com")

@@ -1,0 +1,1 @@
+"""Stand-ins over real sockets, for tests alone."""
