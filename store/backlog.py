@@ -1,5 +1,5 @@
-"""What waits to be written, in order, and how it stays bounded while a disk is full: patches of one record are folded into one,
-then the oldest log records go. State is never dropped. Pure; the writer is `store.sqlite.lane`."""
+"""What waits to be written, in order: patches of one record are folded into one before they are written, and while a disk is full, so
+that it stays bounded; then the oldest log records go. State is never dropped. Pure; the writer is `store.sqlite.lane`."""
 
 from __future__ import annotations
 

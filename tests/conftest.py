@@ -6,9 +6,11 @@ Nothing that a single room needs belongs here.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,17 @@ def _is_here(host: object) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+@pytest.fixture(autouse=True)
+def loggers() -> Iterator[None]:
+    """A command run inside a test may send the project's log elsewhere; the next test finds it as it was."""
+    log = logging.getLogger("failover")
+    level, propagate, handlers = log.level, log.propagate, list(log.handlers)
+    yield
+    log.setLevel(level)
+    log.propagate = propagate
+    log.handlers[:] = handlers
 
 
 @pytest.fixture(autouse=True)

@@ -103,7 +103,7 @@ class Commands(click.Group):
         for title, names in SECTIONS.items():
             with formatter.section(title):
                 found = ((name, self.get_command(ctx, name)) for name in names)
-                formatter.write_dl([(name, command.get_short_help_str(80)) for name, command in found if command is not None])
+                formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in found if command is not None])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]

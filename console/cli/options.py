@@ -22,6 +22,17 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Appearance:
+    """How a person wants to see the screen; None = as configured."""
+
+    ascii_only: bool = False
+    no_mouse: bool = False
+    reduced_motion: bool = False
+    utc: bool | None = None
+    theme: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Listen:
     """Where a gateway listens; None = as configured. port 0: any free one."""
 
@@ -31,31 +42,39 @@ class Listen:
 
 def target(command: Command) -> Command:
     """`--config` and `--state-dir`, as one parameter `target`."""
-
-    def gather(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-        # The options do not reach the command one by one: they are parts of one noun.
-        made: Target = ctx.params.get("target") or Target()
-        ctx.params["target"] = replace(made, **{param.name or "": value})
-        return value
-
+    part = _part_of("target", Target)
     for option in (
         click.option(
             "--state-dir",
             type=click.Path(path_type=Path),
             envvar="FAILOVER_STATE_DIR",
-            callback=gather,
+            callback=part,
             expose_value=False,
             help="Where credentials, sessions and the running gateway's address lie.",
         ),
         click.option(
             "--config",
             type=click.Path(path_type=Path),
-            callback=gather,
+            callback=part,
             expose_value=False,
             help="The configuration file [else FAILOVER_CONFIG, ./failover.json5, the user's config directory].",
         ),
     ):
         command = option(command)
+    return command
+
+
+def appearance(command: Command) -> Command:
+    """The options of everything that draws a screen, as one parameter `looks`."""
+    part = _part_of("looks", Appearance)
+    for names, options in (
+        (("--theme",), {"help": "Colours: dark, light or ansi [else as configured]."}),
+        (("--utc/--local", "utc"), {"default": None, "help": "Clock times in UTC or local [else as configured]."}),
+        (("--reduced-motion",), {"is_flag": True, "help": "Countdowns above a minute move once a minute."}),
+        (("--no-mouse",), {"is_flag": True, "help": "Leave the mouse to the terminal."}),
+        (("--ascii", "ascii_only"), {"is_flag": True, "help": "7-bit characters only."}),
+    ):
+        command = click.option(*names, callback=part, expose_value=False, **options)(command)
     return command
 
 
@@ -76,3 +95,14 @@ def listen(command: Command) -> Command:
 def as_json(command: Command) -> Command:
     """`--json`, as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")(command)
+
+
+def _part_of(name: str, noun: Callable[[], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an option that is a part of one noun: the command gets the noun, not the options one by one."""
+
+    def gather(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        made = ctx.params.get(name) or noun()
+        ctx.params[name] = replace(made, **{param.name or "": value})
+        return value
+
+    return gather

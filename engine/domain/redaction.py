@@ -45,6 +45,7 @@ class Redactor:
     """Masks secrets. Adding is for one thread; masking may happen in any (the index only grows)."""
 
     def __init__(self) -> None:
+        self._added: set[str] = set()
         self._forms: set[str] = set()
         self._short: list[str] = []
         self._grams: dict[str, tuple[re.Pattern[str], ...]] = {}
@@ -52,8 +53,9 @@ class Redactor:
 
     def add(self, secret: str | None) -> None:
         """From now on that value is masked in each of its forms. None and values too short to be a secret are ignored."""
-        if secret is None or len(secret) < MIN_SECRET:
+        if secret is None or len(secret) < MIN_SECRET or secret in self._added:
             return
+        self._added.add(secret)
         in_base64 = _base64_forms(secret)
         for form in sorted((_text_forms(secret) | in_base64) - self._forms):
             self._forms.add(form)

@@ -1,18 +1,33 @@
 """Events as they happen (spec/scenarios.md, "Events"): one bounded ring that every reader walks at its own pace.
 
 A reader holds a place in the ring and nothing else, so a slow one costs no memory and blocks nobody; what it missed is told by a `gap`
-event. What an event says is decided where it happens; here it is numbered, stamped and masked."""
+event. What an event says is decided where it happens; here it is numbered and stamped, and masked when somebody reads it: with nobody
+watching, an event costs next to nothing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from engine.domain.operations import Event
 from engine.domain.redaction import Redactor
 
 KEPT = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An event that nobody has read yet."""
+
+    seq: int
+    at: int
+    event: str
+    data: Mapping[str, object]
+    shown: Callable[[Any], Mapping[str, object]] | None
+    of: object
 
 
 class EventBus:
@@ -21,7 +36,7 @@ class EventBus:
     def __init__(self, now: Callable[[], int], redactor: Redactor, kept: int = KEPT) -> None:
         self._now = now
         self._redactor = redactor
-        self._ring: deque[Event] = deque(maxlen=kept)
+        self._ring: deque[_Kept | Event] = deque(maxlen=kept)
         self._seq = 0
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
@@ -30,14 +45,13 @@ class EventBus:
     def last_seq(self) -> int:
         return self._seq
 
-    def publish(self, event: str, **data: object) -> Event:
-        """Numbers and keeps the event; None values are left out, secrets are masked."""
+    def publish(self, event: str, shown: Callable[[Any], Mapping[str, object]] | None = None, of: object = None, /, **data: object) -> None:
+        """Numbers and keeps the event; None values are left out. shown(of): more of its members, worked out when it is read; `of` must
+        not change any more."""
         self._seq += 1
-        shown = {key: self._redactor.mask_json(value) for key, value in data.items() if value is not None}
-        made = Event(self._seq, {"event": event, "at": self._now(), **shown})
-        self._ring.append(made)
-        self._wake()
-        return made
+        self._ring.append(_Kept(self._seq, self._now(), event, data, shown, of))
+        if self._waiting:
+            self._wake()
 
     def close(self) -> None:
         """Every reader ends after what is there."""
@@ -59,7 +73,7 @@ class EventBus:
                     place = oldest - 1
                     yield Event(place, {"event": "gap", "at": self._now(), "missed": missed})
                     continue
-                event = self._ring[place + 1 - oldest]
+                event = self._read(place + 1 - oldest)
                 place = event.seq
                 yield event
                 continue
@@ -71,6 +85,16 @@ class EventBus:
                 await arrived
             finally:
                 self._waiting.discard(arrived)
+
+    def _read(self, index: int) -> Event:
+        """Masked once, however many readers there are."""
+        kept = self._ring[index]
+        if isinstance(kept, Event):
+            return kept
+        more = kept.shown(kept.of) if kept.shown is not None else {}
+        data = {key: self._redactor.mask_json(value) for key, value in {**more, **kept.data}.items() if value is not None}
+        made = self._ring[index] = Event(kept.seq, {"event": kept.event, "at": kept.at, **data})
+        return made
 
     def _wake(self) -> None:
         for future in self._waiting:

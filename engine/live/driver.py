@@ -8,7 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
-from engine.domain.credentials import OAuth
+from engine.domain.credentials import Credential, OAuth
 from engine.domain.exchange import Answer, AnswerBroken, Answered, AttemptFailed
 from engine.domain.export import turn_json
 from engine.domain.failure import Failure
@@ -38,7 +38,7 @@ class Driver:
         self._request = turn.request
         self._agent = turn.request.owner
         self._loop = asyncio.get_running_loop()
-        self._waits = Waits(parts, turn)
+        self._waits = Waits(turn)
         self._state: Walk | None = None
         self._answer: Answer | None = None
         self._profile: ProfileId | None = None
@@ -73,7 +73,7 @@ class Driver:
                 parts.spawn(close_answer(self._answer), "failover-close-answer")
             if result is not None:
                 parts.activity.finished(self._request, result)
-                parts.bus.publish("turn_finished", **{**turn_json(result), **self._who()})
+                parts.bus.publish("turn_finished", turn_json, result, **self._who())
                 turn.finish(result)
 
     async def _walk(self) -> TurnResult:
@@ -154,7 +154,9 @@ class Driver:
         provider = self._turn.settings.providers[call.ref.provider]
         secret: str | None = None
         if call.profile is not None:
-            found = await self._waits.run(self._secret(call.profile), _left(deadline, self._loop.time()))
+            found: str | Failure | Stopped | None = self._secret_at_hand(call.profile)
+            if found is None:
+                found = await self._waits.run(self._secret(call.profile), _left(deadline, self._loop.time()))
             if isinstance(found, Stopped):
                 return self._cut_short(call, found)
             if isinstance(found, Failure):
@@ -193,9 +195,21 @@ class Driver:
             return c.BudgetOver(calls=1)
         return c.Failed(Failure(message="cut short by the turn's budget", caller_fault=True))
 
+    def _secret_at_hand(self, profile: ProfileId) -> str | None:
+        """The secret, where nothing has to be read for it."""
+        credential = self._credential(profile)
+        secret = self._parts.secrets.at_hand(credential) if credential is not None else None
+        if secret is not None and isinstance(credential, OAuth):
+            self._used[profile] = secret
+        return secret
+
+    def _credential(self, profile: ProfileId) -> Credential | None:
+        memory = self._parts.memory
+        return memory.agents[memory.owner(self._agent, profile)].credentials.get(profile)
+
     async def _secret(self, profile: ProfileId) -> str | Failure:
         memory = self._parts.memory
-        credential = memory.agents[memory.owner(self._agent, profile)].credentials.get(profile)
+        credential = self._credential(profile)
         if credential is None:
             return Failure(message=f"{profile} was removed", caller_fault=True)
         found = await self._parts.secrets.of(credential)

@@ -23,11 +23,27 @@ class Secrets:
         self._redactor = redactor
         self._monotonic = monotonic
         self._read: dict[str, tuple[float, Resolved]] = {}
+        self._variables: dict[str, str] = {}
 
     def learn(self, credential: Credential) -> None:
         """Its literal secrets are masked from now on."""
         for secret in secrets_of(credential):
             self._redactor.add(secret)
+
+    def at_hand(self, credential: Credential) -> str | None:
+        """The secret to send, if nothing has to be read for it: a literal one, or a variable. None: ask `of`."""
+        literal = _literal(credential)
+        if literal:
+            self.learn(credential)
+            return literal
+        reference = None if isinstance(credential, OAuth) else credential.key_ref
+        if reference is None or not reference.startswith("env:"):
+            return None
+        # The environment of a process does not change under it.
+        known = self._variables.get(reference)
+        if known is None and (found := self._learned(resolve(reference, self._environ)).secret) is not None:
+            known = self._variables[reference] = found
+        return known
 
     async def of(self, credential: Credential) -> Resolved:
         """The secret to send, or the reason why there is none."""

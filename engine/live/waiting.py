@@ -1,5 +1,5 @@
-"""A wait of a turn that can be given up: its caller may leave at any time, its budget may end. What was given up is cancelled at once,
-and if it brings an answer all the same, that is closed. What giving up means for the turn is the driver's and the rules' business."""
+"""A wait of a turn that can be given up: its caller may leave at any time, its budget may end. What was given up is cancelled at once, in
+the turn's own task, so that it cleans up where it waits. What giving up means for the turn is the driver's and the rules' business."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from engine.domain.exchange import Answer
-from engine.live.parts import Parts
 from engine.live.turn import LiveTurn
 
 log = logging.getLogger("failover.live")
@@ -25,44 +24,39 @@ class Stopped:
 
 
 class Waits:
-    def __init__(self, parts: Parts, turn: LiveTurn) -> None:
-        self._parts = parts
+    """The waits of one turn, one at a time, in the turn's own task."""
+
+    def __init__(self, turn: LiveTurn) -> None:
         self._turn = turn
 
     async def run(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T | Stopped:
         """What `work` brings, or raises; Stopped when the caller left or `limit_s` real seconds are over."""
-        if self._caller_left():
+        if self._turn.cancelled:
             work.close()
             return Stopped(late=False)
-        task = asyncio.get_running_loop().create_task(work)
-        self._turn.on_cancel(task.cancel)
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        given_up: list[Stopped] = []
+
+        def give_up(late: bool) -> None:
+            # Once only: a second cancellation would hit whatever the turn waits for next.
+            if not given_up:
+                given_up.append(Stopped(late))
+                task.cancel()
+
+        self._turn.on_cancel(lambda: give_up(False))
+        timer = loop.call_later(limit_s, give_up, True) if limit_s is not None else None
         try:
-            await asyncio.wait((task,), timeout=limit_s)
+            return await work
+        except asyncio.CancelledError:
+            # More than our own request to cancel: the process stops.
+            if not given_up or task.uncancel() > 0:
+                raise
+            return given_up[0]
         finally:
             self._turn.on_cancel(None)
-            if not task.done():
-                task.cancel()
-                self._parts.background.add(task)
-                task.add_done_callback(self._left_behind)
-        if not task.done():
-            return Stopped(late=True)
-        if self._caller_left():
-            # It may have ended in the same moment: what it brought is for nobody.
-            self._left_behind(task)
-            return Stopped(late=False)
-        return task.result()
-
-    def _caller_left(self) -> bool:
-        return self._turn.cancelled
-
-    def _left_behind(self, task: asyncio.Task[Any]) -> None:
-        self._parts.background.discard(task)
-        if task.cancelled():
-            return
-        if task.exception() is not None:
-            log.error("a wait that was given up failed", exc_info=task.exception())
-        elif hasattr(task.result(), "aclose"):
-            self._parts.spawn(close_answer(task.result()), "failover-close-answer")
+            if timer is not None:
+                timer.cancel()
 
 
 async def close_answer(answer: Answer) -> None:

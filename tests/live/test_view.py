@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 from engine.domain.acts import Pin, SelectModel, SetOff
 from engine.domain.credentials import Credential, OAuth, Token
 from engine.domain.ids import AgentId, ProfileId, SessionKey
 from engine.domain.snapshot import SessionView
 from engine.domain.turns import RunKind
-from tests.live.harness import T0, Bench, chain, fails, keys, running, settings_of, waits
+from tests.live.harness import T0, Bench, answering, chain, fails, keys, running, settings_of, waits
 
 TWO = settings_of(chain("acme/big", "zeta/std"))
 
@@ -56,7 +57,12 @@ async def test_selected_and_active_differ_on_a_fallback_with_reason_and_since():
 async def test_a_turn_in_flight_says_whether_it_can_still_fail_over():
     async with running() as bench:
         gate = asyncio.Event()
-        bench.upstream.on("acme/big", waits(gate))
+
+        async def unending() -> AsyncIterator[bytes]:
+            yield b"hello"
+            await asyncio.Event().wait()
+
+        bench.upstream.on("acme/big", waits(gate, answering(unending)))
         turn = bench.begin()
         await bench.upstream.called(1)
         (flying,) = (await row(bench)).in_flight

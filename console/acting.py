@@ -1,0 +1,180 @@
+"""The acting desk: from a key press on an identity to an act that is sent, with the question before and the word after.
+
+Reversible acts go at once and offer undo; the others ask. What an act does is the engine's; nothing here changes state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from console.screens.confirm import ConfirmScreen
+from console.screens.picker import Choice, PickerScreen
+from console.view import consequences
+from console.view.availability import Situation
+from console.view.consequences import Question
+from console.view.filters import matcher
+from console.view.frame import Frame, Subject
+from console.view.lines import Tone, join, span
+from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reset, SelectModel, Undo, Unpin
+from engine.domain.errors import FailoverError
+from engine.domain.ids import ProfileId, SessionKey
+from engine.domain.snapshot import ProfileView, SessionView
+
+if TYPE_CHECKING:
+    from console.app import FailoverApp
+
+_UNDO_KEPT = 20
+
+
+class ActingDesk:
+    """Each method is about the identity it is given, which is the one under the cursor when the key was pressed."""
+
+    def __init__(self, app: FailoverApp) -> None:
+        self._app = app
+        self._undoable: list[tuple[str, str]] = []
+
+    @property
+    def undo_words(self) -> str | None:
+        """What `u` would take back: this console's last act, else what the engine names."""
+        if self._undoable:
+            return self._undoable[-1][1]
+        snapshot = self._app.link.snapshot
+        return snapshot.undo[1] if snapshot is not None and snapshot.undo is not None else None
+
+    def perform(self, action_id: str, now: Situation) -> None:
+        """Any action of the registry that is an act."""
+        session, profile = now.session, now.profile
+        match action_id:
+            case "pin" if session is not None:
+                self.pin(session, now.frame, profile)
+            case "unpin" if session is not None:
+                self.send(Unpin(session.key), f"unpin {session.key}")
+            case "reset" if session is not None:
+                self.reset(session, now.frame)
+            case "probe" if session is not None:
+                self.probe(session, now.frame)
+            case "model" if session is not None:
+                self.model(session, now.frame)
+            case "clear" if profile is not None:
+                self._app.say(f"verifying {profile.profile} with one real call")
+                self.send(Clear(profile.profile, verify=True), f"clear {profile.profile}")
+            case "clear_blind" if profile is not None:
+                self.send(Clear(profile.profile), f"clear {profile.profile}")
+            case "undo":
+                self.undo()
+            case _:
+                self._app.say(f"{action_id} does not apply here", "warning")
+
+    def pin(self, session: SessionView, frame: Frame, profile: ProfileView | None = None) -> None:
+        snapshot = frame.snapshot
+        if snapshot is None:
+            return
+        wanted = (consequences.provider_of_ref(session.active), consequences.provider_of_ref(session.selected))
+        ranked = sorted(snapshot.profiles, key=lambda p: (p.provider not in wanted, p.provider, p.profile))
+        names = consequences.names_width(tuple(ranked), frame)
+
+        def choices(query: str) -> list[Choice]:
+            test = matcher(query)
+            return [
+                Choice(p.profile, consequences.profile_choice(p, frame, names), consequences.pin_hint(session, p, frame))
+                for p in ranked
+                if test is None or test(f"{p.profile} {p.state.value}".casefold())
+            ]
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                self.send(Pin(session.key, ProfileId(choice)), f"pin {session.key} to {choice}")
+
+        start = profile.profile if profile is not None else session.profile
+        title = f"Pin a profile for {frame.look.safe(session.key)}"
+        self._app.push_screen(PickerScreen(title, choices, frame, start=start, subject=Subject(session.key)), chosen)
+
+    def model(self, session: SessionView, frame: Frame) -> None:
+        snapshot = frame.snapshot
+        refs = tuple(dict.fromkeys(("default", *(snapshot.models if snapshot is not None else ()))))
+
+        def choices(query: str) -> list[Choice]:
+            test = matcher(query)
+            found = [ref for ref in refs if test is None or test(ref.casefold())]
+            typed = query.strip()
+            if typed and typed not in refs:
+                # What is not in the list may still be a model: the engine decides, and says so if not.
+                found.append(typed)
+            return [
+                Choice(ref, self._model_line(session, ref, frame, typed), consequences.model_hint(session, ref, frame)) for ref in found
+            ]
+
+        def chosen(choice: str | None) -> None:
+            if choice is not None:
+                self.send(SelectModel(session.key, choice), f"model {choice} for {session.key}")
+
+        title = f"Model for {frame.look.safe(session.key)}"
+        self._app.push_screen(PickerScreen(title, choices, frame, start=session.active, subject=Subject(session.key)), chosen)
+
+    @staticmethod
+    def _model_line(session: SessionView, ref: str, frame: Frame, typed: str) -> tuple[tuple[str, Tone], ...]:
+        remarks = [word for word, yes in (("selected", ref == session.selected), ("active", ref == session.active)) if yes]
+        if ref == "default":
+            remarks.append("clears the selection")
+        elif ref == typed:
+            remarks.append("as typed")
+        return join([span(frame.look.safe(ref), Tone.STRONG), span(", ".join(remarks), Tone.DIM)])
+
+    def reset(self, session: SessionView, frame: Frame, how: str = "reset") -> None:
+        self._ask(
+            consequences.reset(session, frame), session.key, lambda: self.send(Reset(session.key, how), f"reset {session.key}", sure=True)
+        )
+
+    def probe(self, session: SessionView, frame: Frame) -> None:
+        self._ask(consequences.probe(session, frame), session.key, lambda: self.send(Probe(session.key), f"probe {session.key}", sure=True))
+
+    def undo(self) -> None:
+        if self._undoable:
+            act_id, words = self._undoable[-1]
+        else:
+            snapshot = self._app.link.snapshot
+            if snapshot is None or snapshot.undo is None:
+                return
+            act_id, words = snapshot.undo
+        self.send(Undo(act_id), f"undo {words}")
+
+    def _ask(self, question: Question, key: SessionKey, then: Callable[[], None]) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                then()
+
+        self._app.push_screen(ConfirmScreen(question, subject=Subject(key)), answered)
+
+    def send(self, act: Act, words: str, *, sure: bool = False) -> None:
+        """Send it; when what the operator saw was old, ask first."""
+        frame = self._app.frame()
+        if frame.stale and not sure:
+            question = consequences.stale(f"{words[:1].upper()}{words[1:]}?", frame)
+            self._app.push_screen(ConfirmScreen(question), lambda yes: self.send(act, words, sure=True) if yes else None)
+            return
+        self._app.run_worker(self._send(act, words), name=f"act-{act.act}", exit_on_error=False)
+
+    async def _send(self, act: Act, words: str) -> None:
+        try:
+            result = await self._app.operations.act(act, self._app.by)
+        except FailoverError as error:
+            self._app.say(f"{words}: {error}", "error")
+        except Exception as error:
+            # Not its text: what is unexpected may quote a request.
+            self._app.say(f"{words}: {type(error).__name__} while sending it; look at the notices before trying again", "error")
+        else:
+            self._told(act, words, result)
+        self._app.link.nudge()
+
+    def _told(self, act: Act, words: str, result: ActResult) -> None:
+        if isinstance(act, Undo):
+            # Taken back or not any more possible: either way it is not offered again.
+            self._undoable = [item for item in self._undoable if item[0] != act.act_id]
+        if not result.ok:
+            self._app.say(result.message or f"{words}: refused", "warning")
+            return
+        offer = ""
+        if result.undoable and result.act_id is not None:
+            self._undoable = [*self._undoable, (result.act_id, words)][-_UNDO_KEPT:]
+            offer = f"  ({self._app.key_of('undo')} takes it back)"
+        self._app.say(f"{result.message or words}{offer}", "information" if result.outcome in (None, "ok") else "warning")

@@ -1,0 +1,216 @@
+"""The one registry of what an operator can do here. Bindings, footer, palette, help and the README's table are all made from it.
+
+It describes; it must not act, and needs no Textual: the command line prints the table without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """Where a key works: LIST in every list, LIVE on the live screen."""
+
+    LIST = "list"
+    LIVE = "live"
+
+
+class Needs(StrEnum):
+    """What an act is about: the selected session, or the profile under the cursor."""
+
+    NOTHING = "nothing"
+    SESSION = "session"
+    PROFILE = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """keys: as Textual names them, the first is shown. label: for the footer. help: one sentence. act: is sent to the engine.
+    destructive: opens a dialog that only `y` confirms. undo: the engine can take it back. footer: place there, 0 is not at all."""
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    section: str
+    scope: Scope = Scope.LIVE
+    needs: Needs = Needs.NOTHING
+    act: bool = False
+    destructive: bool = False
+    undo: bool = False
+    footer: int = 0
+
+
+_MOVE, _PANES, _ACTS, _SIGHT, _GENERAL = "Move", "Panes and lists", "Acts", "Insight", "General"
+_SESSION, _PROFILE, _LIST = Needs.SESSION, Needs.PROFILE, Scope.LIST
+
+ACTIONS: tuple[Action, ...] = (
+    Action(
+        "pin",
+        ("p",),
+        "pin",
+        "Pin a profile for the selected session; the picker shows each profile's state.",
+        _ACTS,
+        needs=_SESSION,
+        act=True,
+        undo=True,
+        footer=1,
+    ),
+    Action("unpin", ("P",), "unpin", "Remove the session's pin.", _ACTS, needs=_SESSION, act=True, undo=True),
+    Action(
+        "reset",
+        ("r",),
+        "reset",
+        "Reset the session: auto override, pins and notice state go, a new session id comes. No undo.",
+        _ACTS,
+        needs=_SESSION,
+        act=True,
+        destructive=True,
+        footer=2,
+    ),
+    Action(
+        "probe",
+        ("f",),
+        "probe",
+        "Force a probe of the session's primary. Costs one real request. No undo.",
+        _ACTS,
+        needs=_SESSION,
+        act=True,
+        destructive=True,
+        footer=3,
+    ),
+    Action(
+        "model",
+        ("m",),
+        "model",
+        "Select a model for the session; `default` clears the selection.",
+        _ACTS,
+        needs=_SESSION,
+        act=True,
+        undo=True,
+        footer=4,
+    ),
+    Action(
+        "clear",
+        ("c",),
+        "clear",
+        "Clear a profile's windows and verify with one real call; they come back if it fails.",
+        _ACTS,
+        needs=_PROFILE,
+        act=True,
+        undo=True,
+        footer=5,
+    ),
+    Action(
+        "clear_blind", ("C",), "clear unverified", "Clear a profile's windows without a call.", _ACTS, needs=_PROFILE, act=True, undo=True
+    ),
+    Action("undo", ("u",), "undo", "Take the last act back, while its fields still hold what it wrote.", _ACTS, act=True, footer=7),
+    Action(
+        "why",
+        ("e",),
+        "why",
+        "Why: the decision records of the selected session, with rule, numbers and the provider's own words.",
+        _SIGHT,
+        needs=_SESSION,
+        footer=6,
+    ),
+    Action("detail", ("enter",), "detail", "Everything about the row under the cursor.", _SIGHT),
+    Action("since", ("i",), "since", "What happened since the last key press.", _SIGHT, footer=12),
+    Action(
+        "freeze", ("space",), "freeze", "Freeze the view to read it; traffic goes on, the header counts what you miss.", _SIGHT, footer=8
+    ),
+    Action("copy", ("y",), "copy", "Copy the id under the cursor (OSC 52, through tmux too).", _SIGHT),
+    Action("time", ("T",), "utc/local", "Clock times in UTC or local time.", _SIGHT),
+    Action("theme", ("t",), "theme", "Next theme.", _SIGHT),
+    Action("pane_1", ("1",), "sessions", "Go to Sessions.", _PANES),
+    Action("pane_2", ("2",), "profiles", "Go to Profiles.", _PANES),
+    Action("pane_3", ("3",), "notices", "Go to Notices.", _PANES),
+    Action("pane_4", ("4",), "chain", "Go to Chain: what the selected session's next turn would do.", _PANES),
+    Action("next_pane", ("tab",), "next pane", "Next pane.", _PANES),
+    Action("previous_pane", ("shift+tab",), "prev pane", "Previous pane.", _PANES),
+    Action("zoom", ("z",), "maximise", "Give the whole screen to this pane, and back.", _PANES, footer=13),
+    Action(
+        "filter",
+        ("/",),
+        "filter",
+        "Filter this pane: words that must be there, !word for what must not. Esc keeps it, esc again clears it.",
+        _PANES,
+        footer=9,
+    ),
+    Action("sort", ("s",), "sort", "Sort by the next column.", _PANES, footer=14),
+    Action("sort_direction", ("S",), "reverse", "Turn the sort direction round.", _PANES),
+    Action("only_session", ("O",), "only session", "Notices of the selected session only, following the selection; again for all.", _PANES),
+    Action("back", ("escape",), "back", "One level up: out of the filter, then of the maximised pane. Never quits.", _PANES),
+    Action("up", ("k", "up"), "up", "One row up.", _MOVE, _LIST),
+    Action("down", ("j", "down"), "down", "One row down.", _MOVE, _LIST),
+    Action("top", ("g", "home"), "top", "First row.", _MOVE, _LIST),
+    Action("bottom", ("G", "end"), "bottom", "Last row; in Notices this follows the feed again.", _MOVE, _LIST),
+    Action("page_up", ("pageup", "ctrl+b"), "page up", "One page up.", _MOVE, _LIST),
+    Action("page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", _MOVE, _LIST),
+    Action("left", ("h", "left"), "left", "The pane to the left.", _MOVE),
+    Action("right", ("l", "right"), "right", "The pane to the right.", _MOVE),
+    Action("previous_problem", ("[",), "prev problem", "Previous problem: a fallback, a failure, a profile that is out.", _MOVE),
+    Action("next_problem", ("]",), "next problem", "Next problem.", _MOVE),
+    Action("help", ("?", "f1"), "help", "These keys, those of the focused pane first.", _GENERAL, footer=10),
+    Action("palette", ("ctrl+p", ":"), "palette", "Every act by name, and /model /new /reset /status.", _GENERAL, footer=11),
+    Action("quit", ("q", "ctrl+c"), "quit", "Quit; asks while turns are in flight.", _GENERAL, footer=15),
+    Action("quit_tables", ("Q",), "quit, keep tables", "Quit and leave the last tables in the scrollback.", _GENERAL),
+)
+
+_SHOWN = {
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "f1": "F1",
+}  # fmt: skip
+_SHOWN_ASCII = {"↑": "up", "↓": "down", "←": "left", "→": "right"}
+
+
+def resolve(keymap: Mapping[str, str] | None = None) -> dict[str, Action]:
+    """The actions by id, with the operator's own keys (`reset` -> `R,ctrl+r`). Unknown ids are left to `complaints`."""
+    keymap = keymap or {}
+    out: dict[str, Action] = {}
+    for action in ACTIONS:
+        own = tuple(key.strip() for key in keymap.get(action.id, "").split(",") if key.strip())
+        out[action.id] = replace(action, keys=own) if own else action
+    return out
+
+
+def complaints(keymap: Mapping[str, str] | None = None) -> list[str]:
+    """What is wrong with an operator's keymap: ids that do not exist, keys that two actions claim."""
+    keymap = keymap or {}
+    known = {action.id for action in ACTIONS}
+    out = [f"console.keys: no action is called {name}" for name in keymap if name not in known]
+    seen: dict[str, str] = {}
+    for action in resolve(keymap).values():
+        for key in action.keys:
+            if key in seen:
+                out.append(f"console.keys: {key_name(key)} is both {seen[key]} and {action.id}; it does {seen[key]}")
+            seen.setdefault(key, action.id)
+    return out
+
+
+def key_name(key: str, *, ascii_only: bool = False) -> str:
+    """A key as people write it: `esc`, `^p`, `shift+tab`."""
+    name = _SHOWN.get(key) or (f"^{key[5:]}" if key.startswith("ctrl+") else key)
+    return _SHOWN_ASCII.get(name, name) if ascii_only else name
+
+
+def keys_text(action: Action, *, ascii_only: bool = False) -> str:
+    return " ".join(key_name(key, ascii_only=ascii_only) for key in action.keys)
+
+
+def sections(actions: Iterable[Action]) -> dict[str, list[Action]]:
+    """The actions under their headings, in the order of the registry."""
+    out: dict[str, list[Action]] = {}
+    for action in actions:
+        out.setdefault(action.section, []).append(action)
+    return out
+
+
+def key_table_markdown() -> str:
+    """The README's key table, between its `<!-- keys:begin -->` and `<!-- keys:end -->`. A test compares the two."""
+    out: list[str] = []
+    for section, actions in sections(ACTIONS).items():
+        out += [f"| {section} | |", "|---|---|"]
+        out += [f"| {' '.join(f'`{key_name(key)}`' for key in action.keys)} | {action.help} |" for action in actions]
+        out.append("")
+    return "\n".join(out).rstrip() + "\n"

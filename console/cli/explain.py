@@ -1,0 +1,108 @@
+"""`failover explain`: why a session is where it is and what its next request would do, from the preview of the very policy code and
+the decision log. Explains by quoting rules and numbers; it knows no rule itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from console.cli.options import Target, as_json, target
+from console.cli.output import hint, safe, say, say_json, say_table
+from console.cli.reach import Reached, ask
+from console.view.times import ago, clock, countdown
+from engine.domain.ids import SessionKey
+from engine.domain.snapshot import Preview, ProfileVerdict, SessionView
+from engine.gateway.wire import dump
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """view None: no such session is stored; its next request would be its first. decisions: of its last turn, oldest first."""
+
+    view: SessionView | None
+    preview: Preview
+    decisions: Sequence[Mapping[str, object]]
+    now: int
+
+
+@click.command("explain")
+@click.argument("session")
+@target
+@as_json
+def explain_command(session: str, target: Target, as_json: bool) -> None:
+    """Why SESSION is where it is, and what its next request will do. No call is made."""
+    found = ask(target, lambda reached: _gather(reached, SessionKey(session)))
+    if as_json:
+        view = None if found.view is None else json.loads(dump(found.view))
+        say_json({"session": view, "preview": json.loads(dump(found.preview)), "decisions": list(found.decisions)})
+        return
+    for line in _story(found):
+        say(line)
+    say()
+    say_table(("", "candidate", "verdict", "rule", "reason", ">free in", "role"), _chain(found))
+    if found.decisions:
+        say()
+        say(f"its last turn, {safe(found.decisions[-1].get('turn'))} at {_time(found.decisions[-1].get('at'))}")
+        say_table(("decision", "candidate", "profile", "rule", "reason", ">status", "error"), map(_decision, found.decisions))
+    if found.view is None:
+        hint("no such session is stored yet: this is what its first request would do")
+
+
+async def _gather(reached: Reached, key: SessionKey) -> Explained:
+    snapshot = await reached.operations.snapshot()
+    preview = await reached.operations.preview(key)
+    records = await reached.operations.decisions(session=key, limit=50)
+    last = [record for record in records if record.get("turn") == records[0].get("turn")] if records else []
+    view = next((session for session in snapshot.sessions if session.key == key), None)
+    return Explained(view, preview, last[::-1], snapshot.now)
+
+
+def _story(found: Explained) -> Iterator[str]:
+    preview, view = found.preview, found.view
+    key = safe(preview.session)
+    if preview.next_ref is None:
+        yield f"{key}: every candidate would be skipped; the next request fails"
+    else:
+        with_profile = f" with {safe(preview.next_profile)}" if preview.next_profile else ""
+        yield f"{key}: the next request goes to {safe(preview.next_ref)}{with_profile}"
+    yield f"  selected {safe(preview.selected)} ({preview.selection}{', strict' if preview.strict else ''})"
+    if view is not None and view.selected != view.active:
+        since = f" since {clock(view.since)} ({ago(view.since, found.now)})" if view.since is not None else ""
+        yield f"  active {safe(view.active)}, because of {safe(view.reason or 'an override')}{since}"
+    if view is not None and view.profile is not None and view.pin_source is not None:
+        by = f" by {safe(view.pinned_by)}" if view.pinned_by else ""
+        why = f": {safe(view.pin_reason)}" if view.pin_reason else ""
+        until = f" until {clock(view.pin_until)}" if view.pin_until is not None else ""
+        yield f"  pinned ({view.pin_source}) to {safe(view.profile)}{by}{until}{why}"
+    if preview.primary_probe_at is not None:
+        yield f"  primary probe in {countdown(preview.primary_probe_at, found.now)}"
+    for note in preview.notes:
+        yield f"  {safe(note)}"
+
+
+def _chain(found: Explained) -> Iterator[Sequence[object]]:
+    for place, candidate in enumerate(found.preview.chain, 1):
+        left = countdown(candidate.until, found.now)
+        yield (place, candidate.ref, candidate.verdict, candidate.rule, candidate.reason or "", left, candidate.role or "")
+        for verdict in candidate.profiles:
+            yield ("", f"  {verdict.profile}", _word(verdict), verdict.rule, verdict.reason or "", countdown(verdict.until, found.now), "")
+
+
+def _word(verdict: ProfileVerdict) -> str:
+    pin = f", pinned ({verdict.pin})" if verdict.pin else ""
+    step = f", step {verdict.step}" if verdict.step else ""
+    return f"{verdict.state}{pin}{step}"
+
+
+def _decision(record: Mapping[str, object]) -> Sequence[object]:
+    provider, model = record.get("candidateProvider"), record.get("candidateModel")
+    candidate = f"{provider}/{model}" if provider and model else ""
+    names = ("profile", "rule", "reason", "status", "error")
+    return (record.get("decision"), candidate, *(record.get(name) for name in names))
+
+
+def _time(at: object) -> str:
+    return clock(at if isinstance(at, int) else None)

@@ -1,0 +1,70 @@
+"""`failover serve`: the gateway without a screen. Prints its address when it accepts requests, re-reads the configuration on SIGHUP, drains
+on SIGINT and SIGTERM. How its parts are put together is in `wiring`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+import click
+
+from console.cli.logs import start_logging
+from console.cli.options import Listen, Target, listen, log_file, target
+from console.cli.output import hint, safe, say
+from console.cli.wiring import Gateway, Plan, plan
+
+log = logging.getLogger("failover.serve")
+
+
+@click.command("serve")
+@listen
+@click.option("--read-only", is_flag=True, help="Refuse every act of an operator, in the engine itself.")
+@log_file
+@target
+def serve_command(host: str | None, port: int | None, read_only: bool, log_file: Path | None, target: Target) -> None:
+    """Run the gateway, without a screen. `failover attach` shows it.
+
+    \b
+    Signals: SIGTERM and SIGINT finish the requests under way, then end; a second one ends at once. SIGHUP reads the configuration again.
+    Examples:
+      failover serve
+      failover serve --port 0 --state-dir /var/lib/failover
+    """
+    planned = plan(target, Listen(host, port), read_only=read_only)
+    start_logging(log_file, planned.loaded.settings.store)
+    asyncio.run(_serve(planned))
+
+
+async def _serve(planned: Plan) -> None:
+    gateway = await Gateway.start(planned)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    reloads: set[asyncio.Task[None]] = set()
+
+    def stop() -> None:
+        if asked.is_set():
+            gateway.hurry()
+        asked.set()
+
+    def reload() -> None:
+        task = loop.create_task(_reload(gateway))
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    for note in (*planned.loaded.notes, *planned.loaded.warnings):
+        hint(safe(note))
+    try:
+        say(f"gateway {gateway.url}")
+        await asked.wait()
+    finally:
+        await gateway.stop()
+
+
+async def _reload(gateway: Gateway) -> None:
+    ok, message = await gateway.operations.reload()
+    log.log(logging.INFO if ok else logging.WARNING, "reload: %s", message)

@@ -1,0 +1,191 @@
+"""The acts of an operator as commands: the same acts and the same words as the console's keys. Each command only names an act;
+the engine decides whether it may happen and says what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, time
+
+import click
+
+from console.cli.identity import operator
+from console.cli.options import Target, as_json, target
+from console.cli.output import say, say_error, say_json
+from console.cli.reach import Reached, ask
+from console.view.text import literal
+from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reload, Reset, SelectModel, SetOff, SetOn, SetOrder, Unpin
+from engine.domain.errors import ActRefused
+from engine.domain.ids import AgentId, ProfileId, SessionKey
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, only_running: bool = False) -> int:
+    """Does the act and prints what came of it. act: or how to make it from the engine's now (epoch ms).
+    The exit status: 0, or 1 when it was refused or failed."""
+
+    async def question(found: Reached) -> ActResult:
+        made = act((await found.operations.snapshot()).now) if callable(act) else act
+        return await found.operations.act(made, operator())
+
+    try:
+        result = ask(target, question, only_running=only_running)
+    except ActRefused as refused:
+        result = ActResult(False, str(refused))
+    if as_json:
+        say_json(
+            {"ok": result.ok, "message": result.message, "outcome": result.outcome, "act_id": result.act_id, "details": result.details}
+        )
+    elif result.ok:
+        say(literal(result.message, 2_000))
+    else:
+        say_error(ActRefused(result.message))
+    return 0 if result.ok else 1
+
+
+def until_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Callable[[int], int] | None:
+    """`30m` from now, a time of day that is still to come, or an ISO date and time: as a function of now (epoch ms)."""
+    text = (value or "").strip()
+    if not text:
+        return None
+    if text[-1] in _UNITS_MS and text[:-1].isdecimal():
+        span = int(text[:-1]) * _UNITS_MS[text[-1]]
+        return lambda now: now + span
+    try:
+        if len(text) <= 8 and ":" in text:
+            time_of_day = time.fromisoformat(text)
+            return lambda now: _next(time_of_day, now)
+        moment = int(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise click.BadParameter(f"{text!r} is not a moment; write 30m, 2h, 14:30 or 2026-01-05T14:30", ctx, param) from None
+    return lambda now: moment
+
+
+def _next(time_of_day: time, now: int) -> int:
+    today = datetime.fromtimestamp(now / 1000).astimezone()
+    hour, minute, second = time_of_day.hour, time_of_day.minute, time_of_day.second
+    moment = int(today.replace(hour=hour, minute=minute, second=second, microsecond=0).timestamp() * 1000)
+    return moment if moment > now else moment + _UNITS_MS["d"]
+
+
+@click.command("pin")
+@click.argument("session")
+@click.argument("profile")
+@click.option("--reason", help="Why; shown to everyone who looks.")
+@click.option("--until", callback=until_moment, help="When the pin ends by itself: 30m, 2h, 14:30, or an ISO time.")
+@target
+@as_json
+def pin_command(session: str, profile: str, reason: str | None, until: Callable[[int], int] | None, target: Target, as_json: bool) -> int:
+    """Tie SESSION to one credential: only PROFILE is used for its provider, cooling or not.
+
+    \b
+    Example:
+      failover pin support-bot anthropic:backup --reason "me is being audited" --until 2h
+    """
+
+    def made(now: int) -> Act:
+        return Pin(SessionKey(session), ProfileId(profile), reason, until(now) if until else None)
+
+    return perform(target, made, as_json)
+
+
+@click.command("unpin")
+@click.argument("session")
+@target
+@as_json
+def unpin_command(session: str, target: Target, as_json: bool) -> int:
+    """Take SESSION's pin away."""
+    return perform(target, Unpin(SessionKey(session)), as_json)
+
+
+@click.command("model")
+@click.argument("session")
+@click.argument("ref")
+@target
+@as_json
+def model_command(session: str, ref: str, target: Target, as_json: bool) -> int:
+    """Select a model for SESSION, as /model does: strict, until `default` takes it back.
+
+    \b
+    REF is provider/model, an alias, either with @profile, or `default`.
+    Examples:
+      failover model main openai/gpt-5.5
+      failover model main default
+    """
+    return perform(target, SelectModel(SessionKey(session), ref), as_json)
+
+
+@click.command("probe")
+@click.argument("session")
+@target
+@as_json
+def probe_command(session: str, target: Target, as_json: bool) -> int:
+    """Try SESSION's primary now, whatever windows say. Costs one real request; brings the session back if it works."""
+    return perform(target, Probe(SessionKey(session)), as_json)
+
+
+@click.command("reset")
+@click.argument("session")
+@target
+@as_json
+def reset_command(session: str, target: Target, as_json: bool) -> int:
+    """Start SESSION anew: no override, no pin, no notice state. A model that a user selected stays. There is no undo."""
+    return perform(target, Reset(SessionKey(session)), as_json)
+
+
+@click.command("clear")
+@click.argument("profile")
+@click.option("--verify", is_flag=True, help="With one real call; the windows come back if it fails.")
+@target
+@as_json
+def clear_command(profile: str, verify: bool, target: Target, as_json: bool) -> int:
+    """Clear PROFILE's windows and counters."""
+    return perform(target, Clear(ProfileId(profile), verify), as_json)
+
+
+@click.command("off")
+@click.argument("what")
+@click.option("--reason", help="Why; shown to everyone who looks.")
+@target
+@as_json
+def off_command(what: str, reason: str | None, target: Target, as_json: bool) -> int:
+    """Take a profile, a provider or a model (provider/model) out of service, for all sessions."""
+    return perform(target, SetOff(what, reason), as_json)
+
+
+@click.command("on")
+@click.argument("what")
+@target
+@as_json
+def on_command(what: str, target: Target, as_json: bool) -> int:
+    """Put a profile, a provider or a model back in service."""
+    return perform(target, SetOn(what), as_json)
+
+
+@click.command("order")
+@click.argument("provider")
+@click.argument("profiles", nargs=-1)
+@click.option("--clear", is_flag=True, help="Go back to the order of the configuration.")
+@click.option("--agent", help="Only for this agent.")
+@target
+@as_json
+def order_command(provider: str, profiles: tuple[str, ...], clear: bool, agent: str | None, target: Target, as_json: bool) -> int:
+    """Set the order of PROVIDER's profiles; those left out are not used.
+
+    \b
+    Examples:
+      failover order anthropic anthropic:backup anthropic:me
+      failover order anthropic --clear
+    """
+    if bool(profiles) == clear:
+        raise click.UsageError("Name the profiles in their order, or give --clear")
+    order = None if clear else tuple(ProfileId(profile) for profile in profiles)
+    return perform(target, SetOrder(provider, order, AgentId(agent) if agent else None), as_json)
+
+
+@click.command("reload")
+@target
+@as_json
+def reload_command(target: Target, as_json: bool) -> int:
+    """Let the running gateway read its configuration file again. One with mistakes is refused, and the last good one stays."""
+    return perform(target, Reload(), as_json, only_running=True)

@@ -1,0 +1,132 @@
+"""What opens to be read: details, decisions, what happened, help; and what `y` copies and `Q` leaves behind.
+
+Reading only. The lines are made in `console.view`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from console.screens.text import TextScreen
+from console.view import changes, detail, help, notices, profiles, sessions, why
+from console.view.availability import Situation
+from console.view.frame import Frame
+from console.view.lines import Line, Tone, plain, span
+from console.view.notices import FeedLog
+from console.view.table import draw_head, draw_row, lay_out, wanted_widths
+from console.view.why import Record
+from engine.domain.errors import FailoverError
+from engine.domain.ids import ProfileId, SessionKey
+
+if TYPE_CHECKING:
+    from console.app import FailoverApp
+
+_RECORDS = 200
+_TABLE_WIDTH = 120
+_LAST_NOTICES = 15
+
+
+def open_text(app: FailoverApp, action_id: str, now: Situation) -> None:
+    """The screen for an action that only shows something."""
+    match action_id:
+        case "why" if now.session is not None:
+            _open_why(app, now.session.key)
+        case "since":
+            before, feed = app.before_key, app.feed.after(app.before_key.seq)
+            screen = TextScreen(
+                "What happened since the last key", lambda frame, _: changes.draw(before.snapshot, frame, feed), app.frame()
+            )
+            app.push_screen(screen)
+        case "help":
+            app.push_screen(TextScreen("Keys and words", lambda frame, _: help.draw(app.actions, now), app.frame(), hang=help.KEYS))
+        case "detail" | "status":
+            _open_detail(app, now, "sessions" if action_id == "status" else now.pane)
+
+
+def _open_why(app: FailoverApp, key: SessionKey) -> None:
+    held: list[Sequence[Record] | None] = [None]
+
+    def make(frame: Frame, cells: int) -> tuple[Line, ...]:
+        session = frame.session(key)
+        top = (sessions.summary(session, frame, cells), ()) if session is not None else (span("this session is gone", Tone.WARN), ())
+        return (*top, *((span("asking the engine", Tone.DIM),) if held[0] is None else why.draw(held[0], frame)))
+
+    _open_with_records(app, TextScreen(f"Why · {app.look.safe(key)}", make, app.frame(), copy=key), key, held)
+
+
+def _open_detail(app: FailoverApp, now: Situation, pane: str) -> None:
+    if pane == "profiles" or (pane == "chain" and now.profile is not None):
+        if now.profile is not None:
+            _open_profile(app, now.profile.profile)
+    elif pane == "notices":
+        entry = now.notice
+        if entry is not None:
+            app.push_screen(TextScreen("Notice", lambda frame, _: detail.notice(entry, frame), app.frame(), copy=entry.text))
+    elif now.session is not None:
+        _open_session(app, now.session.key)
+
+
+def _open_profile(app: FailoverApp, profile: ProfileId) -> None:
+    def make(frame: Frame, cells: int) -> tuple[Line, ...]:
+        view = frame.profile(profile)
+        return detail.profile(view, frame) if view is not None else (span("this profile is gone", Tone.WARN),)
+
+    app.push_screen(TextScreen(f"Profile · {app.look.safe(profile)}", make, app.frame(), copy=profile))
+
+
+def _open_session(app: FailoverApp, key: SessionKey) -> None:
+    held: list[Sequence[Record] | None] = [None]
+
+    def make(frame: Frame, cells: int) -> tuple[Line, ...]:
+        view = frame.session(key)
+        if view is None:
+            return (span("this session is gone", Tone.WARN),)
+        preview = app.live.chain.preview
+        return detail.session(view, frame, preview if preview is not None and preview.session == key else None, held[0], cells)
+
+    _open_with_records(app, TextScreen(f"Session · {app.look.safe(key)}", make, app.frame(), copy=key), key, held)
+
+
+def _open_with_records(app: FailoverApp, screen: TextScreen, key: SessionKey, held: list[Sequence[Record] | None]) -> None:
+    async def fetch() -> None:
+        try:
+            held[0] = await app.operations.decisions(session=key, limit=_RECORDS)
+        except FailoverError as error:
+            app.say(f"no decisions: {error.title}", "error")
+        except Exception as error:
+            app.say(f"no decisions: {type(error).__name__}", "error")
+        if screen.is_mounted:
+            screen.follow(app.frame())
+
+    app.push_screen(screen)
+    app.run_worker(fetch(), name="decisions", exit_on_error=False)
+
+
+def identity(now: Situation) -> str | None:
+    """What `y` copies: the id under the cursor."""
+    if now.pane in ("profiles", "chain") and now.profile is not None:
+        return now.profile.profile
+    if now.pane == "notices" and now.notice is not None:
+        return now.notice.turn or now.notice.text
+    return now.session.key if now.session is not None else None
+
+
+def tables(frame: Frame, feed: FeedLog) -> str:
+    """The last tables as plain text, for the scrollback."""
+    snapshot = frame.snapshot
+    if snapshot is None:
+        return ""
+    out: list[str] = []
+    rows = sessions.rows(snapshot.sessions, "", sessions.DEFAULT_ORDER, frame)
+    widths = lay_out(sessions.COLUMNS, _TABLE_WIDTH, wanted_widths(sessions.COLUMNS, rows, frame))
+    by_id = {column.id: column for column in sessions.COLUMNS}
+    out += [plain(draw_head(by_id, widths, None, frame)), *(plain(draw_row(by_id, widths, row, frame)) for row in rows), ""]
+    people = profiles.rows(snapshot.profiles, "", profiles.DEFAULT_ORDER, frame)
+    places = lay_out(profiles.COLUMNS, _TABLE_WIDTH, wanted_widths(profiles.COLUMNS, people, frame))
+    columns = {column.id: column for column in profiles.COLUMNS}
+    out += [plain(draw_head(columns, places, None, frame)), *(plain(draw_row(columns, places, row, frame)) for row in people), ""]
+    lines = {column.id: column for column in notices.COLUMNS}
+    entries = feed.entries[-_LAST_NOTICES:]
+    spots = lay_out(notices.COLUMNS, _TABLE_WIDTH, wanted_widths(notices.COLUMNS, entries, frame))
+    out += [plain(draw_row(lines, spots, entry, frame)) for entry in entries]
+    return "\n".join(line.rstrip() for line in out)

@@ -1,0 +1,53 @@
+"""Pane 2: the credentials and their windows. What a row says is decided in `console.view.profiles`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from console.panes.pane import Pane
+from console.view import profiles, states
+from console.view.frame import Frame
+from console.view.lines import EMPTY, Line, Tone, span
+from console.widgets.table import LineTable
+from engine.domain.snapshot import ProfileView
+
+
+class ProfilesPane(Pane):
+    number: ClassVar[int] = 2
+    name_word: ClassVar[str] = "Profiles"
+
+    def __init__(self) -> None:
+        self.table = LineTable(profiles.COLUMNS, profiles.key_of, order=profiles.DEFAULT_ORDER, id="profiles-list")
+        super().__init__(self.table, id="profiles")
+
+    @property
+    def selected(self) -> ProfileView | None:
+        return self.table.current
+
+    def make_rows(self, frame: Frame) -> list[ProfileView]:
+        if frame.snapshot is None or self.table.order is None:
+            return []
+        return profiles.rows(frame.snapshot.profiles, self.filter_text, self.table.order, frame)
+
+    def empty_lines(self, frame: Frame) -> tuple[Line, ...]:
+        if frame.snapshot is None:
+            return (span("waiting for the engine", Tone.DIM),)
+        return profiles.empty(frame, bool(self.filter_text))
+
+    def total(self) -> int:
+        return len(self._frame.snapshot.profiles) if self._frame.snapshot is not None else 0
+
+    def title_parts(self) -> list[Line]:
+        return [span(f"sort: {self.table.order_words()}", Tone.DIM)]
+
+    def note_line(self, frame: Frame, cells: int) -> Line:
+        return profiles.summary(self.selected, frame, cells) if self.selected is not None else EMPTY
+
+    def jump(self, step: int) -> bool:
+        place = self.table.find(states.profile_problem, step)
+        if place is not None:
+            self.table.move_to(place)
+        return place is not None
+
+    def problem_under_cursor(self) -> bool:
+        return self.selected is not None and states.profile_problem(self.selected)

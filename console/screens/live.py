@@ -1,0 +1,270 @@
+"""The live screen: header, four panes, key bar. It keeps focus, layout and selection, and hands every act on to the acting desk.
+
+It holds no state of the engine: each frame replaces what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.screen import Screen
+
+from console.actions import Scope
+from console.panes.chain import ChainPane
+from console.panes.notices import NoticesPane
+from console.panes.pane import Pane
+from console.panes.profiles import ProfilesPane
+from console.panes.sessions import SessionsPane
+from console.view import facts, footer, header
+from console.view.availability import Situation, unavailable
+from console.view.frame import Frame
+from console.view.layout import Layout, layout_for, too_small
+from console.view.lines import Tone, span
+from console.widgets.bar import Bar
+from console.widgets.keys import bindings
+from console.widgets.lines import LineList
+from console.widgets.table import LineTable
+
+if TYPE_CHECKING:
+    from console.app import FailoverApp
+
+_ORDER = ("sessions", "profiles", "notices", "chain")
+# Where h and l lead: the columns of the wide layout.
+_LEFT = {"chain": "sessions", "notices": "profiles"}
+_RIGHT = {"sessions": "chain", "profiles": "notices"}
+
+
+class LiveScreen(Screen[None]):
+    """Four panes and what is around them. `open_pane` is the one with the focus, and the only one shown as tab or maximised."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Scope.LIVE)
+    AUTO_FOCUS = "#sessions-list"
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = SessionsPane()
+        self.profiles = ProfilesPane()
+        self.notices = NoticesPane()
+        self.chain = ChainPane()
+        self.panes: dict[str, Pane] = {"sessions": self.sessions, "profiles": self.profiles, "notices": self.notices, "chain": self.chain}
+        self.open_pane = "sessions"
+        self.layout_now = Layout.TABS
+        self.header = Bar(id="header")
+        self.banner = Bar(id="banner")
+        self.facts = Bar(id="facts")
+        self.tabs = Bar(id="tabs")
+        self.keys = Bar(id="keys")
+        self.small = Bar(id="small")
+        self._frame = Frame(None, 0)
+        self._views: dict[str, Callable[[], None]] = {
+            "zoom": self._zoom,
+            "filter": lambda: self.panes[self.open_pane].open_filter(),
+            "sort": lambda: self._sort(LineTable.sort_by_next),
+            "sort_direction": lambda: self._sort(LineTable.turn_round),
+            "only_session": self._only_session,
+            "back": self._back,
+            "left": lambda: self._sideways(_LEFT, -1),
+            "right": lambda: self._sideways(_RIGHT, 1),
+            "next_problem": lambda: self._problem(1),
+            "previous_problem": lambda: self._problem(-1),
+            "next_pane": lambda: self._step(1),
+            "previous_pane": lambda: self._step(-1),
+            **{f"pane_{number}": partial(self.go_to, pane) for number, pane in enumerate(_ORDER, 1)},
+        }
+
+    @property
+    def console(self) -> FailoverApp:
+        return cast("FailoverApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        yield self.banner
+        yield self.facts
+        yield self.tabs
+        with Container(id="panes"):
+            yield self.sessions
+            yield self.chain
+            yield self.profiles
+            yield self.notices
+        yield self.keys
+        yield self.small
+
+    def on_mount(self) -> None:
+        self._lay_out(self.app.size.width, self.app.size.height)
+        self._mark_open()
+        self.update(self.console.frame())
+
+    # Frames.
+
+    def update(self, frame: Frame) -> None:
+        """Everything anew from a frame. The feed is merged even while the view is frozen elsewhere: nothing is lost."""
+        self._frame = frame
+        self.notices.log_of_feed = self.console.feed
+        for pane in self.panes.values():
+            pane.update(frame)
+        self.chain.bind_to(self.selected_session)
+        self._bars(frame)
+
+    def tick(self, frame: Frame) -> None:
+        """A second passed: clocks and countdowns of what is visible."""
+        self._frame = frame
+        for pane in self.panes.values():
+            if pane.display and pane.size:
+                pane.tick(frame)
+        self._bars(frame)
+
+    def _bars(self, frame: Frame) -> None:
+        cells = self.app.size.width
+        self.header.show([header.draw(frame, cells)])
+        self.banner.show([((" ", Tone.TEXT), *line) for line in header.banner(frame)])
+        if self.layout_now is Layout.TABS:
+            self.facts.show(facts.draw(frame, cells))
+            self._show_tabs(frame, cells)
+        self.keys.show([footer.draw(self.console.actions, self.situation(), cells)])
+        if self.layout_now is Layout.TINY:
+            self.small.show([span(too_small(cells, self.app.size.height), Tone.WARN)])
+
+    def _show_tabs(self, frame: Frame, cells: int) -> None:
+        new = f"+{self.notices.unread}" if self.notices.unread else str(self.notices.total())
+        counts = {"sessions": str(self.sessions.total()), "profiles": str(self.profiles.total()), "notices": new}
+        self.tabs.show([footer.tabs(self.open_pane, counts, frame, cells)])
+
+    def situation(self) -> Situation:
+        """What is under the cursor now; acts are judged and aimed by it."""
+        frame = self._frame
+        profile = {"profiles": self._profile_key(), "chain": self.chain.profile}.get(self.open_pane)
+        return Situation(
+            frame=frame,
+            pane=self.open_pane,
+            session=frame.session(self.selected_session),
+            profile=frame.profile(profile),
+            notice=self.notices.selected,
+            undo=self.console.acting.undo_words,
+        )
+
+    @property
+    def selected_session(self) -> str | None:
+        """The session under the cursor of pane 1; every act on a session is about this one, whatever has the focus."""
+        selected = self.sessions.selected
+        return selected.key if selected is not None else None
+
+    def _profile_key(self) -> str | None:
+        selected = self.profiles.selected
+        return selected.profile if selected is not None else None
+
+    # Keys.
+
+    def action_press(self, action_id: str) -> None:
+        self.press(action_id, self.situation())
+
+    def press(self, action_id: str, now: Situation) -> None:
+        """Do it, or say why not. `now`: what it is about, as it was when the operator asked."""
+        action = self.console.actions[action_id]
+        refusal = unavailable(action, now)
+        if refusal is not None:
+            self.console.say(refusal, "warning")
+        elif action_id in self._views:
+            self._views[action_id]()
+            self._bars(self._frame)
+        else:
+            self.console.do(action_id, now)
+
+    def go_to(self, pane: str) -> None:
+        self.open_pane = pane
+        self._mark_open()
+        self.panes[pane].lines.focus()
+
+    def _mark_open(self) -> None:
+        for name, pane in self.panes.items():
+            pane.set_class(name == self.open_pane, "-open")
+
+    def _step(self, step: int) -> None:
+        self.go_to(_ORDER[(_ORDER.index(self.open_pane) + step) % len(_ORDER)])
+
+    def _sideways(self, way: dict[str, str], step: int) -> None:
+        if self.layout_now is Layout.TABS or self.has_class("-zoom"):
+            self._step(step)
+        elif self.open_pane in way:
+            self.go_to(way[self.open_pane])
+
+    def _zoom(self) -> None:
+        self.toggle_class("-zoom")
+        self.panes[self.open_pane].lines.focus()
+
+    def _back(self) -> None:
+        pane = self.panes[self.open_pane]
+        if pane.filter_text:
+            pane.close_filter(clear=True)
+        elif self.has_class("-zoom"):
+            self._zoom()
+        elif self.notices.only is not None and self.open_pane == "notices":
+            self._only_session()
+
+    def _sort(self, how: Callable[[LineTable[object]], None]) -> None:
+        table = self.panes[self.open_pane].lines
+        if isinstance(table, LineTable):
+            how(table)
+            self.panes[self.open_pane].update(self._frame)
+
+    def _only_session(self) -> None:
+        self.notices.only = None if self.notices.only is not None else self.selected_session
+        self.notices.update(self._frame)
+
+    def _problem(self, step: int) -> None:
+        """In this pane, then in the other of the two that have problems."""
+        here = self.open_pane if self.open_pane in ("sessions", "profiles") else "sessions"
+        other = "profiles" if here == "sessions" else "sessions"
+        if here == self.open_pane and self.panes[here].jump(step):
+            return
+        for name in (other, here):
+            pane = self.panes[name]
+            pane.lines.move_to(0 if step > 0 else len(pane.lines.items) - 1)
+            test_here = pane.problem_under_cursor()
+            if test_here or pane.jump(step):
+                self.go_to(name)
+                return
+        self.console.say("no problem to go to: every session is on its model, no profile is out")
+
+    # Messages.
+
+    @on(LineList.Moved, "#sessions-list")
+    def _selected(self) -> None:
+        self.chain.bind_to(self.selected_session)
+        if self.notices.only is not None and self.selected_session is not None:
+            self.notices.only = self.selected_session
+            self.notices.update(self._frame)
+        self.console.want_preview()
+
+    @on(LineList.Moved)
+    def _moved(self) -> None:
+        for pane in self.panes.values():
+            pane.retitle()
+        self._bars(self._frame)
+
+    @on(LineList.Opened)
+    def _opened(self) -> None:
+        self.action_press("detail")
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        for name, pane in self.panes.items():
+            if event.widget in pane.walk_children():
+                self.open_pane = name
+        self._mark_open()
+        for pane in self.panes.values():
+            pane.retitle()
+        self._bars(self._frame)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._lay_out(event.size.width, event.size.height)
+        self._bars(self._frame)
+
+    def _lay_out(self, width: int, height: int) -> None:
+        self.layout_now = layout_for(width, height)
+        for layout in Layout:
+            self.set_class(layout is self.layout_now, f"-{layout.value}")

@@ -1,0 +1,131 @@
+"""Detail screens as lines: everything the snapshot holds of one session, profile or notice, with nothing abbreviated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.view import chain, states, times, why
+from console.view.frame import Frame
+from console.view.lines import Line, Tone, span
+from engine.domain.snapshot import FeedEntry, Preview, ProfileView, SessionView, WindowView
+
+_LABEL = 16
+
+
+def _field(label: str, *value: tuple[str, Tone]) -> Line:
+    return ((f"{label:<{_LABEL}}", Tone.DIM), *value)
+
+
+def session(
+    view: SessionView, frame: Frame, preview: Preview | None, records: Sequence[why.Record] | None, cells: int = 100
+) -> tuple[Line, ...]:
+    """Fields, turns in flight, the next turn's chain, then the decisions."""
+    look = frame.look
+    safe = look.safe
+    lines: list[Line] = [
+        _field("session", (safe(view.key), Tone.STRONG)),
+        _field("agent", (safe(view.agent) or "-", Tone.TEXT)),
+        _field("selected", (safe(view.selected), Tone.TEXT)),
+        _field("active", (safe(view.active), Tone.WARN if view.on_fallback else Tone.TEXT)),
+        _field("source", (safe(view.source), Tone.TEXT)),
+    ]
+    if view.on_fallback:
+        since = f" since {times.stamp(view.since, frame.now, utc=look.utc)}" if view.since is not None else ""
+        lines.append(_field("on fallback", (f"{safe(view.reason or 'reason not recorded')}{since}", Tone.WARN)))
+    pin = f"{safe(view.profile)} ({safe(view.pin_source)})" if view.profile and view.pin_source else safe(view.profile) or "-"
+    lines.append(_field("profile", (pin, Tone.TEXT)))
+    if view.pinned_by:
+        until = f" until {times.stamp(view.pin_until, frame.now, utc=look.utc)}" if view.pin_until is not None else ""
+        reason = f": {safe(view.pin_reason)}" if view.pin_reason else ""
+        lines.append(_field("pinned by", (f"{safe(view.pinned_by)}{reason}{until}", Tone.TEXT)))
+    outcome = safe(view.last_outcome) or "no turn yet"
+    lines.append(
+        _field(
+            "last outcome", (outcome, Tone.BAD if outcome == "failed" else Tone.TEXT), (f"  {_ago(view.last_activity, frame)}", Tone.DIM)
+        )
+    )
+    if view.strict:
+        lines.append(_field("strict", ("no other model is tried, failures are reported", Tone.INFO)))
+    if view.derived:
+        lines.append(_field("derived", ("lives in memory only, takes no pin", Tone.DIM)))
+    lines += _turns(view, frame)
+    lines += [(), span("Next turn", Tone.HEAD), chain.headline(preview, view.key, frame, cells)]
+    rows = chain.rows(preview)
+    names = chain.names_width(rows, frame, cells)
+    lines += [chain.draw(row, frame, cells, names) for row in rows]
+    lines += [(), span("Decisions, newest turn first", Tone.HEAD)]
+    lines += [span("asking the engine", Tone.DIM)] if records is None else why.draw(records, frame)
+    return tuple(lines)
+
+
+def _ago(at: int | None, frame: Frame) -> str:
+    return f"{times.ago(at, frame.now)} ago ({times.stamp(at, frame.now, utc=frame.look.utc)})" if at is not None else "never"
+
+
+def _turns(view: SessionView, frame: Frame) -> list[Line]:
+    if not view.in_flight:
+        return []
+    safe = frame.look.safe
+    lines: list[Line] = [(), span("In flight", Tone.HEAD)]
+    for turn in view.in_flight:
+        word = ("committed: cannot fail over any more", Tone.DIM) if turn.committed else ("can still fail over", Tone.INFO)
+        where = " ".join(safe(part) for part in (turn.ref, turn.profile) if part) or "no attempt yet"
+        lines.append(
+            _field(safe(turn.turn, 14), (f"{where}  attempt {turn.attempts}  {times.ago(turn.started_at, frame.now)}  ", Tone.TEXT), word)
+        )
+    return lines
+
+
+def profile(view: ProfileView, frame: Frame) -> tuple[Line, ...]:
+    """State, windows each with its own clock, counters, the sessions that use it."""
+    look = frame.look
+    safe = look.safe
+    tone = states.tone_of(view.state, view.detail)
+    word = f"{states.glyph_of(view.state, look.glyphs)} {view.state.value}"
+    detail = f" ({safe(view.detail)})" if view.detail else ""
+    lines: list[Line] = [
+        _field("profile", (safe(view.profile), Tone.STRONG)),
+        _field("provider", (safe(view.provider), Tone.TEXT)),
+        _field("type", (safe(view.type), Tone.TEXT)),
+        _field("state", (word + detail, tone)),
+        _field("errors in a row", (str(view.error_count), Tone.WARN if view.error_count else Tone.TEXT)),
+        _field("last used", (_ago(view.last_used, frame), Tone.TEXT)),
+        _field("last failure", (_ago(view.last_failure_at, frame), Tone.TEXT)),
+    ]
+    if view.agent:
+        lines.append(_field("agent", (safe(view.agent), Tone.TEXT)))
+    lines += [(), span("Windows", Tone.HEAD)]
+    windows = view.windows or ((view.window,) if view.window else ())
+    lines += [_window(window, frame) for window in windows] or [
+        span("none: it can be used now" if view.state == "ready" else "none", Tone.DIM)
+    ]
+    lines += [(), span(f"Used by {len(view.used_by)} session{'s' if len(view.used_by) != 1 else ''}", Tone.HEAD)]
+    lines += [span(safe(key)) for key in view.used_by[:200]]
+    return tuple(lines)
+
+
+def _window(window: WindowView, frame: Frame) -> Line:
+    look = frame.look
+    tone = states.tone_of(window.state)
+    scope = f"only {look.safe(window.model)}" if window.model else "all models"
+    since = f" since {times.stamp(window.since, frame.now, utc=look.utc)}" if window.since is not None else ""
+    step = f"  step {window.step}" if window.step else ""
+    return (
+        (f"{states.glyph_of(window.state, look.glyphs)} {window.state.value:<9}", tone),
+        (f"{times.countdown(window.until, frame.now):>9}  ", tone),
+        (f"{look.safe(window.reason)}  ", Tone.TEXT),
+        (f"{scope}  until {times.stamp(window.until, frame.now, utc=look.utc)}{since}{step}", Tone.DIM),
+    )
+
+
+def notice(entry: FeedEntry, frame: Frame) -> tuple[Line, ...]:
+    look = frame.look
+    lines = [
+        _field("time", (times.stamp(entry.at, frame.now, utc=look.utc), Tone.TEXT)),
+        _field("severity", (look.safe(entry.severity), Tone.TEXT)),
+        _field("kind", (look.safe(entry.kind), Tone.TEXT)),
+    ]
+    for label, value in (("session", entry.session), ("provider", entry.provider), ("profile", entry.profile), ("turn", entry.turn)):
+        if value:
+            lines.append(_field(label, (look.safe(value), Tone.TEXT)))
+    return (*lines, (), *(span(part) for part in look.block(entry.text)))

@@ -1,0 +1,136 @@
+"""The currency of the view: a line is spans of text with a tone. Tones are meanings; which colour they have is a theme's business.
+
+No styles and no foreign text handling here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from console.view.text import fit, width
+
+
+class Tone(StrEnum):
+    """What a piece of text means. The values are names of theme variables (`tone-ok`)."""
+
+    TEXT = "text"
+    DIM = "dim"
+    STRONG = "strong"
+    HEAD = "head"
+    OK = "ok"
+    WARN = "warn"
+    BAD = "bad"
+    HELD = "held"
+    INFO = "info"
+
+
+Span = tuple[str, Tone]
+Line = tuple[Span, ...]
+
+EMPTY: Line = ()
+
+
+def span(text: str, tone: Tone = Tone.TEXT) -> Line:
+    return ((text, tone),)
+
+
+def plain(line: Line) -> str:
+    """The text alone."""
+    return "".join(text for text, _ in line)
+
+
+def line_width(line: Line) -> int:
+    return sum(width(text) for text, _ in line)
+
+
+def pad(line: Line, cells: int, *, right: bool = False, ellipsis: str = "…") -> Line:
+    """Exactly `cells` wide; a cut falls into the span where the room ends."""
+    size = line_width(line)
+    if size <= cells:
+        filler = (" " * (cells - size), Tone.TEXT)
+        return (filler, *line) if right else (*line, filler)
+    out: list[Span] = []
+    room = cells
+    for text, tone in line:
+        size = width(text)
+        if size >= room:
+            # One blank more than there is room for: a span that ends exactly here still shows that something follows.
+            out.append((fit(text + " ", room, ellipsis=ellipsis), tone))
+            break
+        out.append((text, tone))
+        room -= size
+    return tuple(out)
+
+
+def join(parts: Iterable[Line], separator: str = "  ", tone: Tone = Tone.DIM) -> Line:
+    """The parts that are not empty, with the separator between them."""
+    out: list[Span] = []
+    for part in parts:
+        if not any(text for text, _ in part):
+            continue
+        if out:
+            out.append((separator, tone))
+        out.extend(part)
+    return tuple(out)
+
+
+def fit_parts(parts: Iterable[tuple[int, Line]], cells: int, separator: str = "  ", *, least: int = 1) -> Line:
+    """The parts in order, those with the highest rank dropped first until the rest fits. A part is shown whole or not at all, except
+    that `least` parts stay in any case."""
+    kept = [(rank, part) for rank, part in parts if any(text for text, _ in part)]
+    while len(kept) > least:
+        total = sum(line_width(part) for _, part in kept) + len(separator) * (len(kept) - 1)
+        if total <= cells:
+            break
+        kept.remove(max(kept, key=lambda item: item[0]))
+    return join((part for _, part in kept), separator)
+
+
+def wrap(line: Line, cells: int, hang: int = 2) -> tuple[Line, ...]:
+    """The line over as many lines as it takes, broken at blanks where there is one; later ones indented as the first, plus `hang`."""
+    if cells < 8 or line_width(line) <= cells:
+        return (line,)
+    text = plain(line)
+    indent = min(len(text) - len(text.lstrip(" ")) + hang, cells // 2)
+    out: list[Line] = []
+    current: list[Span] = []
+    room = cells
+    for word, tone in _words(line):
+        piece = word
+        while width(piece) > room:
+            fresh = room == cells - (indent if out else 0)
+            if not fresh and (room < 2 or width(piece.strip()) <= cells - indent):
+                out.append(tuple(current))
+                piece = piece.lstrip(" ")
+            else:
+                head = _take(piece, room)
+                out.append((*current, (head, tone)))
+                piece = piece[len(head) :]
+            current, room = [(" " * indent, Tone.TEXT)], cells - indent
+        if piece:
+            current.append((piece, tone))
+            room -= width(piece)
+    if any(text.strip() for text, _ in current):
+        out.append(tuple(current))
+    return tuple(out)
+
+
+def _words(line: Line) -> Iterable[Span]:
+    for text, tone in line:
+        start = 0
+        for place in range(1, len(text)):
+            if text[place] == " " and text[place - 1] != " ":
+                yield text[start:place], tone
+                start = place
+        if text[start:]:
+            yield text[start:], tone
+
+
+def _take(text: str, cells: int) -> str:
+    """The longest beginning that fits; at least one character, so that a caller always gets on."""
+    size = 0
+    for place, char in enumerate(text):
+        size += width(char)
+        if size > cells:
+            return text[: max(1, place)]
+    return text

@@ -1,0 +1,44 @@
+"""A few fixed lines: header, banner, facts, tabs, key bar, the line under a table. Painted again only where a line changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from console.view.lines import EMPTY, Line, pad
+from console.widgets.paint import paint_of
+
+
+class Bar(Widget):
+    """Shows lines of the view; its height is that of its style, or of its lines with `height: auto`."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Line, ...] = ()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return self._lines
+
+    def show(self, lines: Sequence[Line]) -> None:
+        before, self._lines = self._lines, tuple(lines)
+        if len(before) != len(self._lines):
+            self.refresh(layout=True)
+            return
+        for y, (old, new) in enumerate(zip(before, self._lines, strict=True)):
+            if old != new:
+                self.refresh(Region(0, y, max(1, self.size.width), 1))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        if self.size.width < 1:
+            return Strip.blank(0)
+        line = self._lines[y] if y < len(self._lines) else EMPTY
+        return paint_of(self.app).strip(pad(line, self.size.width), ground=self.background_colors[1])

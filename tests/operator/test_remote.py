@@ -1,0 +1,146 @@
+"""The console's side of the operator API, against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import httpx
+import pytest
+
+import console.remote
+from console.remote import RemoteOperations
+from engine.domain.acts import ActResult as Result
+from engine.domain.acts import Reset
+from engine.domain.errors import FailoverError, GatewayUnreachable
+from engine.domain.ids import SessionKey
+from tests.operator.fake import DECISION, PREVIEW, SNAPSHOT, TOKEN, FakeOperations, served
+
+MAIN = SessionKey("main")
+
+
+async def test_what_the_engine_says_arrives_as_the_same_objects():
+    operations = FakeOperations()
+    async with served(operations) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        assert await remote.snapshot() == SNAPSHOT
+        assert await remote.preview(PREVIEW.session) == PREVIEW
+        assert await remote.decisions(session=MAIN, limit=3) == [DECISION]
+        assert await remote.act(Reset(MAIN), "ana (pts/3)") == operations.result
+    assert operations.acts == [(Reset(MAIN), "ana (pts/3)")]
+
+
+async def test_a_refusal_is_a_result_and_an_error_keeps_its_three_sentences():
+    operations = FakeOperations(Result(False, "read-only", outcome="not_probeable"))
+    async with served(operations) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        assert (await remote.act(Reset(MAIN), "ana")).message == "read-only"
+        with pytest.raises(FailoverError) as told:
+            await remote.preview(SessionKey("nobody"))
+    assert (told.value.title, told.value.next_step) == ("No such session", "see `failover sessions`")
+
+
+async def test_the_token_is_never_sent_to_another_program():
+    seen: list[httpx.Request] = []
+
+    def impostor(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json={"instance": "i-2"})
+
+    remote = RemoteOperations("http://127.0.0.1:1", TOKEN, instance="i-1", transport=httpx.MockTransport(impostor))
+    for ask in (remote.snapshot(), remote.act(Reset(MAIN), "ana"), anext(aiter(remote.events()))):
+        with pytest.raises(GatewayUnreachable, match="Another program"):
+            await ask
+    assert {request.url.path for request in seen} == {"/operator/instance"}
+    assert not any("authorization" in request.headers for request in seen)
+    await remote.aclose()
+
+
+async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with served(FakeOperations()) as url, RemoteOperations(url, TOKEN) as remote:
+        assert (await remote.snapshot()).revision == 7
+
+
+async def test_nobody_there_is_said_with_the_next_step():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    async with RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        with pytest.raises(GatewayUnreachable) as told:
+            await remote.snapshot()
+        with pytest.raises(GatewayUnreachable):
+            await anext(aiter(remote.events()))
+    assert url in told.value.happened
+    assert "failover serve" in told.value.next_step
+
+
+async def test_a_wrong_token_says_so_and_does_not_repeat_it():
+    async with served(FakeOperations()) as url, RemoteOperations(url, "wrong-token", instance="i-1") as remote:
+        with pytest.raises(FailoverError, match="token is missing or wrong") as told:
+            await remote.snapshot()
+    assert "wrong-token" not in str(told.value)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b"[]", b""])
+async def test_an_answer_of_another_shape_is_no_traceback(body):
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
+    async with RemoteOperations("http://127.0.0.1:1", TOKEN, transport=transport) as remote:
+        for ask in (remote.snapshot(), remote.preview(MAIN), remote.decisions(), remote.act(Reset(MAIN), "ana")):
+            with pytest.raises(GatewayUnreachable, match="another version"):
+                await ask
+
+
+async def test_events_arrive_in_order_and_a_stopping_gateway_ends_them():
+    operations = FakeOperations()
+    operations.happen(1, event="turn_started", at=1)
+    async with served(operations) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        found = aiter(remote.events(after=0))
+        assert (await anext(found)).data["event"] == "turn_started"
+        operations.happen(2, event="notice", at=2, text="two\nlines")
+        event = await anext(found)
+        assert (event.seq, event.data["text"]) == (2, "two\nlines")
+        operations.end()
+        with pytest.raises(GatewayUnreachable, match="ended the event stream"):
+            await anext(found)
+
+
+async def test_a_stream_that_falls_silent_is_noticed(monkeypatch):
+    monkeypatch.setattr(console.remote, "SILENCE_S", 0.05)
+    async with served(FakeOperations()) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        with pytest.raises(GatewayUnreachable, match="not reachable"):
+            async with asyncio.timeout(5):
+                await anext(aiter(remote.events()))
+
+
+async def test_a_quiet_stream_gives_signs_of_life(monkeypatch):
+    monkeypatch.setattr("engine.gateway.operator.HEARTBEAT_S", 0.02)
+    monkeypatch.setattr(console.remote, "SILENCE_S", 0.5)
+    operations = FakeOperations()
+    async with served(operations) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        waiting = asyncio.ensure_future(anext(aiter(remote.events())))
+        await operations.read.wait()
+        # Longer than the silence that ends a stream.
+        done, _ = await asyncio.wait({waiting}, timeout=0.6)
+        assert not done
+        operations.happen(1, event="alarm", at=1)
+        assert (await waiting).data["event"] == "alarm"
+
+
+async def test_after_a_restart_the_instance_is_checked_again():
+    async with served(FakeOperations()) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        await remote.snapshot()
+        port = int(url.rpartition(":")[2])
+    async with served(FakeOperations(), instance="i-2", port=port):
+        with pytest.raises(GatewayUnreachable):
+            await remote.snapshot()
+        with pytest.raises(GatewayUnreachable, match="Another program"):
+            await remote.snapshot()
+    await remote.aclose()
+
+
+def test_the_console_can_be_read_from_without_textual():
+    import subprocess
+    import sys
+
+    code = "import sys, console.remote; print([m for m in sys.modules if m.split('.')[0] in ('textual', 'starlette', 'uvicorn')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
