@@ -56,3 +56,6 @@ class Decision:
 
 
 _FIELDS = tuple(f.name for f in fields(Decision))
+
+FOREIGN = ("session", "code", "error", "detail", "fallbackStepFromFailureDetail")
+"""What a caller or a provider wrote, by JSON name: the members that may quote a secret. The others are our words and configured names."""

@@ -4,8 +4,8 @@ The same for turns and for operators' acts. Nothing is decided here, and nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
+from engine.domain.decisions import FOREIGN
 from engine.domain.ids import AgentId, ProfileId, SessionKey, TurnId, provider_of
 from engine.domain.sessions import Session
 from engine.domain.store import AppendDecision, Change, PatchSession
@@ -40,7 +40,11 @@ def apply_effect(parts: Parts, effect: Effect, session: SessionKey, agent: Agent
             parts.trials.ring((profile, model))
             return []
         case Log(decision):
-            return [AppendDecision(cast(dict[str, object], parts.redactor.mask_json(decision.to_json())))]
+            record = decision.to_json()
+            for name in FOREIGN:
+                if name in record:
+                    record[name] = parts.redactor.mask(str(record[name]))
+            return [AppendDecision(record)]
         case Announce(text, kind, selected, active):
             pair = {"selected": str(selected), "active": str(active)}
             parts.bus.publish("notice", session=session, turn=turn or None, kind=kind, text=text, **pair)

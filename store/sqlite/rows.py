@@ -30,6 +30,8 @@ KEEP_UNREADABLE = "INSERT INTO unreadable_rows (at, table_name, key, record) VAL
 
 Outcome = tuple[bool, ...] | Exception
 
+_ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
 
 def write(connection: sqlite3.Connection, units: Sequence[Sequence[Change]], admit: Callable[[sqlite3.Connection], None]) -> list[Outcome]:
     """All units in one immediate transaction, durable against a kill afterwards. admit: raises if the file must not be written. One
@@ -100,7 +102,7 @@ def _revise(connection: sqlite3.Connection, effect: Revise) -> bool:
 def _append(connection: sqlite3.Connection, effect: Append) -> None:
     record = effect.record
     # A record that cannot be written as it is still says most of what happened.
-    text = json.dumps(record, separators=(",", ":"), default=str)
+    text = _ENCODE(record)
     at = record.get("at")
     at = at if isinstance(at, int) else 0
     if effect.table == "decisions":
