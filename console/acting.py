@@ -8,15 +8,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from console.screens.confirm import ConfirmScreen
+from console.screens.form import Field, FormScreen
 from console.screens.picker import Choice, PickerScreen
+from console.service import ServiceDesk
 from console.view import consequences
 from console.view.availability import Situation
 from console.view.consequences import Question
 from console.view.filters import matcher
 from console.view.frame import Frame, Subject
 from console.view.lines import Tone, join, span
-from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reset, SelectModel, Undo, Unpin
+from console.view.moments import moment
+from console.view.whatif import destination
+from engine.domain.acts import Act, ActResult, BulkReturn, Clear, Pin, Probe, Reset, SelectModel, SetOff, Undo, Unpin
 from engine.domain.errors import FailoverError
+from engine.domain.foresight import AssumedAct
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.snapshot import ProfileView, SessionView
 
@@ -32,6 +37,7 @@ class ActingDesk:
     def __init__(self, app: FailoverApp) -> None:
         self._app = app
         self._undoable: list[tuple[str, str]] = []
+        self.service = ServiceDesk(app, self._confirmed)
 
     @property
     def undo_words(self) -> str | None:
@@ -62,6 +68,14 @@ class ActingDesk:
                 self.send(Clear(profile.profile), f"clear {profile.profile}")
             case "undo":
                 self.undo()
+            case "off":
+                self.service.off(now)
+            case "on":
+                self.service.on(now)
+            case "bulk_return":
+                self.service.all_back(now.frame)
+            case "order":
+                self.service.order(now)
             case _:
                 self._app.say(f"{action_id} does not apply here", "warning")
 
@@ -82,12 +96,50 @@ class ActingDesk:
             ]
 
         def chosen(choice: str | None) -> None:
-            if choice is not None:
+            if choice is not None and screen.wants_more:
+                self._pin_with_more(session, ProfileId(choice), frame)
+            elif choice is not None:
                 self.send(Pin(session.key, ProfileId(choice)), f"pin {session.key} to {choice}")
 
         start = profile.profile if profile is not None else session.profile
         title = f"Pin a profile for {frame.look.safe(session.key)}"
-        self._app.push_screen(PickerScreen(title, choices, frame, start=start, subject=Subject(session.key)), chosen)
+        screen = PickerScreen(
+            title,
+            choices,
+            frame,
+            start=start,
+            subject=Subject(session.key),
+            more="with a reason or an end",
+            predict=lambda choice: self._next_turn(session, Pin(session.key, ProfileId(choice))),
+        )
+        self._app.push_screen(screen, chosen)
+
+    def _pin_with_more(self, session: SessionView, profile: ProfileId, frame: Frame) -> None:
+        utc = frame.look.utc
+
+        def end(text: str) -> int | None:
+            return moment(text, self._app.frame().now, utc=utc) if text else None
+
+        def said(words: tuple[str, ...] | None) -> None:
+            if words is not None:
+                reason, until = words
+                self.send(Pin(session.key, profile, reason or None, end(until)), f"pin {session.key} to {profile}")
+
+        fields = (
+            Field("reason", "shown to everyone who looks; may stay empty"),
+            Field("until", "30m, 2h, 14:30, 2026-01-05T14:30; empty: until somebody unpins", end),
+        )
+        title = f"Pin {frame.look.safe(session.key)} to {frame.look.safe(profile)}"
+        self._app.push_screen(FormScreen(title, fields, "pin", subject=Subject(session.key)), said)
+
+    async def _next_turn(self, session: SessionView, act: AssumedAct) -> str:
+        """What the session's next turn would do once the act is done."""
+        found = await self._app.operations.what_if(session.key, [act])
+        frame = self._app.frame()
+        refused = next((taken.text for taken in found.taken if not taken.held), None)
+        if refused is not None:
+            return f"would be refused: {frame.look.safe(refused)}"
+        return f"next turn: {destination(found.after.next_ref, found.after.next_profile, frame)}"
 
     def model(self, session: SessionView, frame: Frame) -> None:
         snapshot = frame.snapshot
@@ -109,7 +161,15 @@ class ActingDesk:
                 self.send(SelectModel(session.key, choice), f"model {choice} for {session.key}")
 
         title = f"Model for {frame.look.safe(session.key)}"
-        self._app.push_screen(PickerScreen(title, choices, frame, start=session.active, subject=Subject(session.key)), chosen)
+        screen = PickerScreen(
+            title,
+            choices,
+            frame,
+            start=session.active,
+            subject=Subject(session.key),
+            predict=lambda choice: self._next_turn(session, SelectModel(session.key, choice)),
+        )
+        self._app.push_screen(screen, chosen)
 
     @staticmethod
     def _model_line(session: SessionView, ref: str, frame: Frame, typed: str) -> tuple[tuple[str, Tone], ...]:
@@ -144,6 +204,10 @@ class ActingDesk:
                 then()
 
         self._app.push_screen(ConfirmScreen(question, subject=Subject(key)), answered)
+
+    def _confirmed(self, act: Act, words: str) -> None:
+        # What opened a dialog has been asked about; the rest asks when the values are old.
+        self.send(act, words, sure=isinstance(act, SetOff | BulkReturn))
 
     def send(self, act: Act, words: str, *, sure: bool = False) -> None:
         """Send it; when what the operator saw was old, ask first."""

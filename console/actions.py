@@ -105,6 +105,28 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "clear_blind", ("C",), "clear unverified", "Clear a profile's windows without a call.", _ACTS, needs=_PROFILE, act=True, undo=True
     ),
+    Action(
+        "off",
+        ("d",),
+        "out of service",
+        "Take a profile, its provider or a model out of service for all sessions; says whom it moves before it asks.",
+        _ACTS,
+        act=True,
+        destructive=True,
+        undo=True,
+        footer=16,
+    ),
+    Action("on", ("D",), "back in service", "Put what is out of service back.", _ACTS, act=True, undo=True),
+    Action(
+        "bulk_return",
+        ("b",),
+        "all back",
+        "Bring all sessions back to their primaries. Costs one real request for each primary. No undo.",
+        _ACTS,
+        act=True,
+        destructive=True,
+    ),
+    Action("order", ("o",), "order", "Change the order in which a provider's profiles are tried.", _ACTS, act=True, undo=True),
     Action("undo", ("u",), "undo", "Take the last act back, while its fields still hold what it wrote.", _ACTS, act=True, footer=7),
     Action(
         "why",
@@ -115,12 +137,23 @@ ACTIONS: tuple[Action, ...] = (
         needs=_SESSION,
         footer=6,
     ),
+    Action(
+        "what_if",
+        ("w",),
+        "what-if",
+        "What if: assume a failure, a moment, an act, and see the session's next turn. No call is made.",
+        _SIGHT,
+        needs=_SESSION,
+        footer=6,
+    ),
     Action("detail", ("enter",), "detail", "Everything about the row under the cursor.", _SIGHT),
     Action("since", ("i",), "since", "What happened since the last key press.", _SIGHT, footer=12),
     Action(
         "freeze", ("space",), "freeze", "Freeze the view to read it; traffic goes on, the header counts what you miss.", _SIGHT, footer=8
     ),
     Action("copy", ("y",), "copy", "Copy the id under the cursor (OSC 52, through tmux too).", _SIGHT),
+    Action("copy_detail", ("Y",), "copy detail", "Copy everything about the row under the cursor.", _SIGHT),
+    Action("export", ("x",), "export", "Export an incident bundle: redacted JSON, a picture of the screen, a timeline.", _SIGHT),
     Action("time", ("T",), "utc/local", "Clock times in UTC or local time.", _SIGHT),
     Action("theme", ("t",), "theme", "Next theme.", _SIGHT),
     Action("pane_1", ("1",), "sessions", "Go to Sessions.", _PANES),
@@ -154,12 +187,22 @@ ACTIONS: tuple[Action, ...] = (
     Action("next_problem", ("]",), "next problem", "Next problem.", _MOVE),
     Action("help", ("?", "f1"), "help", "These keys, those of the focused pane first.", _GENERAL, footer=10),
     Action("palette", ("ctrl+p", ":"), "palette", "Every act by name, and /model /new /reset /status.", _GENERAL, footer=11),
+    Action(
+        "faults",
+        ("exclamation_mark",),
+        "faults",
+        "Demo only: break or heal any provider, profile or model; pause, step, restart the script.",
+        _GENERAL,
+    ),
+    Action("tour_next", ("full_stop",), "tour: go on", "Demo with --tour only: go on to the next stop.", _GENERAL),
+    Action("suspend", ("ctrl+z",), "suspend", "Back to the shell; `fg` returns. Only with `failover attach`.", _GENERAL),
     Action("quit", ("q", "ctrl+c"), "quit", "Quit; asks while turns are in flight.", _GENERAL, footer=15),
     Action("quit_tables", ("Q",), "quit, keep tables", "Quit and leave the last tables in the scrollback.", _GENERAL),
 )
 
 _SHOWN = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "f1": "F1",
+    "exclamation_mark": "!", "full_stop": ".",
 }  # fmt: skip
 _SHOWN_ASCII = {"↑": "up", "↓": "down", "←": "left", "→": "right"}
 

@@ -10,24 +10,34 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from textual import events
+from rich.console import RenderableType
+from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.filter import ANSIToTruecolor, LineFilter, NoColor
-from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.worker import WorkType
 
 from console import clipboard, insight, palette
 from console.acting import ActingDesk
 from console.actions import complaints, key_name, resolve
+from console.around import Around
 from console.cli.crash import write_details
+from console.exporting import export
 from console.link import REFRESH_S, Link
+from console.ringing import Ringing
 from console.screens.confirm import ConfirmScreen
+from console.screens.faults import FaultScreen
+from console.screens.form import FormScreen
 from console.screens.live import LiveScreen
+from console.screens.order import OrderScreen
 from console.screens.picker import PickerScreen
 from console.screens.text import TextScreen
+from console.screens.whatif import WhatIfScreen
 from console.styles import ALIASES, ANSI, DARK, THEMES, tone_defaults
 from console.view import consequences
 from console.view.availability import Situation
@@ -35,6 +45,8 @@ from console.view.frame import Frame, Truth
 from console.view.look import Look
 from console.view.notices import FeedLog
 from console.view.text import literal
+from console.view.tour import Tour
+from console.widgets.narrow import narrowed
 from engine.domain.clock import SystemClock
 from engine.domain.errors import FailoverError
 from engine.domain.ids import SessionKey
@@ -61,7 +73,7 @@ class FailoverApp(App[str], inherit_bindings=False):
     clock: epoch ms of this machine, monotonic. ticker: the 1 Hz timer (off in tests). by: who acts, for the audit record.
     keymap: action id -> keys. owns_engine: leaving ends the gateway, so `q` asks while turns are in flight. no_color: None asks
     the environment. copy_file: what `y` copies is written there too, for terminals without OSC 52. The app's result is what
-    should be left in the scrollback."""
+    should be left in the scrollback. around: alerts, bundles, the demo."""
 
     CSS_PATH = "styles/console.tcss"
     TITLE = "failover"
@@ -85,6 +97,7 @@ class FailoverApp(App[str], inherit_bindings=False):
         owns_engine: bool = True,
         copy_file: Path | None = None,
         refresh_s: float = REFRESH_S,
+        around: Around | None = None,
     ) -> None:
         plain = "NO_COLOR" in os.environ if no_color is None else no_color
         super().__init__(ansi_color=True if plain else None)
@@ -105,8 +118,11 @@ class FailoverApp(App[str], inherit_bindings=False):
         self.look = Look(utc=utc, ascii_only=ascii_only, reduced_motion=reduced_motion)
         self.acting = ActingDesk(self)
         self.clock = clock or SystemClock().now_ms
-        self.link = Link(operations, lambda: self.clock(), self._changed, refresh_s=refresh_s)
         self.owns_engine = owns_engine
+        self.around = around or Around()
+        self.tour = Tour() if self.around.tour else None
+        self._ringing = Ringing(self)
+        self.link = Link(operations, lambda: self.clock(), self._changed, refresh_s=refresh_s, on_event=self._ringing.heard)
         self._keymap_words = complaints(keymap)
         self._read_only = read_only
         self._ticks = ticker
@@ -119,6 +135,9 @@ class FailoverApp(App[str], inherit_bindings=False):
 
     def get_default_screen(self) -> LiveScreen:
         return self.live
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        super()._display(screen, narrowed(renderable))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return tone_defaults()
@@ -188,6 +207,7 @@ class FailoverApp(App[str], inherit_bindings=False):
         if not self.live.is_mounted:
             return
         frame = self.frame()
+        self._ringing.seen(frame)
         if self._held is None:
             self.live.update(frame)
             self.want_preview()
@@ -198,7 +218,7 @@ class FailoverApp(App[str], inherit_bindings=False):
     def _follow(self, frame: Frame) -> None:
         """What is open over the live screen follows; a dialog whose thing is gone closes and says so."""
         top = self.screen
-        if isinstance(top, ConfirmScreen | PickerScreen):
+        if isinstance(top, ConfirmScreen | PickerScreen | FormScreen | WhatIfScreen | OrderScreen | FaultScreen):
             if not top.follow(frame) and top.subject is not None:
                 self.say(top.subject.gone, "warning")
         elif isinstance(top, TextScreen):
@@ -208,7 +228,7 @@ class FailoverApp(App[str], inherit_bindings=False):
         """Once a second. Behind a dialog nothing moves."""
         if self.screen is self.live:
             self.live.tick(self.frame())
-        elif isinstance(self.screen, TextScreen):
+        elif isinstance(self.screen, TextScreen | FaultScreen):
             self.screen.follow(self.frame())
 
     def want_preview(self) -> None:
@@ -249,7 +269,19 @@ class FailoverApp(App[str], inherit_bindings=False):
             case "theme":
                 self._next_theme()
             case "copy":
-                self._copy(now)
+                self.copy_text(insight.identity(now))
+            case "copy_detail":
+                self.run_worker(insight.copy_detail(self, now), name="copy", exit_on_error=False)
+            case "export":
+                work: WorkType[None] = partial(export, self)
+                self.run_worker(work, name="export", group="export", exclusive=True, exit_on_error=False)
+            case "faults" if self.around.director is not None:
+                self.push_screen(FaultScreen(self.around.director, self.frame()))
+            case "tour_next" if self.tour is not None:
+                self.tour.go_on()
+                self.live.update(self.frame())
+            case "suspend":
+                self.action_suspend_process()
             case "palette":
                 palette.open_palette(self, now)
             case "quit":
@@ -301,13 +333,20 @@ class FailoverApp(App[str], inherit_bindings=False):
     def key_of(self, action_id: str) -> str:
         return key_name(self.actions[action_id].keys[0], ascii_only=self.look.ascii_only)
 
-    def _copy(self, now: Situation) -> None:
-        text = insight.identity(now)
-        if text is None:
+    def copy_text(self, text: str | None) -> None:
+        """To the clipboard and the copy file, masked and harmless."""
+        if not text:
             self.say("there is nothing to copy here", "warning")
             return
+        text = SINK.mask(text)
         self.copy_to_clipboard(text)
-        self.say(f"copied {text}{clipboard.to_file(clipboard.harmless(text), self._copy_file)}")
+        lines = text.count("\n") + 1
+        what = text if lines == 1 else f"{lines} lines"
+        self.say(f"copied {what}{clipboard.to_file(clipboard.harmless(text), self._copy_file)}")
+
+    @on(TextScreen.Copied)
+    def _copied(self, event: TextScreen.Copied) -> None:
+        self.copy_text(event.text)
 
     def copy_to_clipboard(self, text: str) -> None:
         """OSC 52; inside tmux also wrapped, because tmux hands only wrapped sequences on to the terminal around it."""
@@ -324,39 +363,3 @@ class FailoverApp(App[str], inherit_bindings=False):
         words = f"failover: unexpected {type(error).__name__}: {literal(SINK.mask(str(error)), 200)}"
         self._exit_renderables.append(f"{words}\n  details: {path or 'could not be written'}")
         self._close_messages_no_wait()
-
-
-def run_console(operations: Operations, *, mouse: bool = True, loop: asyncio.AbstractEventLoop | None = None, **options: object) -> int:
-    """Run the console until it is left; prints what `Q` leaves behind. Returns the exit status: 0, or 1 after a crash."""
-    app = FailoverApp(operations, **options)  # type: ignore[arg-type]
-    left = app.run(mouse=mouse, loop=loop)
-    if left:
-        sys.stdout.write(left + "\n")
-    return app.return_code or 0
-
-
-async def export(operations: Operations, path: Path, size: tuple[int, int], keys: tuple[str, ...] = (), **options: object) -> None:
-    """A picture of the running app as SVG, after `keys` were pressed. For the README and for looking at changes."""
-    app = FailoverApp(operations, **{"ticker": False, **options})  # type: ignore[arg-type]
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await settle(app, pilot)
-        for key in keys:
-            await pilot.press(key)
-            await settle(app, pilot)
-        picture = app.export_screenshot(title="failover")
-    await asyncio.to_thread(path.write_text, picture, encoding="utf-8")
-
-
-async def settle(app: FailoverApp, pilot: Pilot[str]) -> None:
-    """Until the first snapshot, and whatever was asked for since, is drawn."""
-    for _ in range(500):
-        await pilot.pause(0.0)
-        asked = [worker for worker in app.workers if worker.name != "link" and not worker.is_finished]
-        if not asked and (app.link.snapshot is not None or app.link.trouble is not None):
-            break
-        await asyncio.sleep(0.005)
-    for _ in range(2):
-        await pilot.pause(0.0)
-
-
-__all__ = ["FailoverApp", "export", "run_console", "settle"]

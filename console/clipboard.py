@@ -15,7 +15,18 @@ LIMIT = 8_000
 
 
 def harmless(text: str) -> str:
-    return literal(text, LIMIT)
+    """Each line made harmless; whole lines as far as the limit goes."""
+    lines = text.splitlines() or [""]
+    out: list[str] = []
+    room = LIMIT
+    for line in lines:
+        safe = literal(line, LIMIT)
+        if len(safe) + 1 > room and out:
+            out.append("… (cut)")
+            break
+        out.append(safe)
+        room -= len(safe) + 1
+    return "\n".join(out)
 
 
 def for_tmux(text: str) -> str | None:

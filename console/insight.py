@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from console.screens.text import TextScreen
+from console.screens.whatif import WhatIfScreen
 from console.view import changes, detail, help, notices, profiles, sessions, why
+from console.view.assumptions import Place
 from console.view.availability import Situation
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, plain, span
@@ -16,7 +18,9 @@ from console.view.notices import FeedLog
 from console.view.table import draw_head, draw_row, lay_out, wanted_widths
 from console.view.why import Record
 from engine.domain.errors import FailoverError
+from engine.domain.foresight import SessionDetail
 from engine.domain.ids import ProfileId, SessionKey
+from engine.domain.snapshot import FeedEntry
 
 if TYPE_CHECKING:
     from console.app import FailoverApp
@@ -39,6 +43,8 @@ def open_text(app: FailoverApp, action_id: str, now: Situation) -> None:
             app.push_screen(screen)
         case "help":
             app.push_screen(TextScreen("Keys and words", lambda frame, _: help.draw(app.actions, now), app.frame(), hang=help.KEYS))
+        case "what_if" if now.session is not None:
+            _open_what_if(app, now.session.key, now)
         case "detail" | "status":
             _open_detail(app, now, "sessions" if action_id == "status" else now.pane)
 
@@ -54,6 +60,12 @@ def _open_why(app: FailoverApp, key: SessionKey) -> None:
     _open_with_records(app, TextScreen(f"Why · {app.look.safe(key)}", make, app.frame(), copy=key), key, held)
 
 
+def _open_what_if(app: FailoverApp, key: SessionKey, now: Situation) -> None:
+    profile = now.profile.profile if now.profile is not None else None
+    place = Place(key, now.frame.now, profile, app.look.utc)
+    app.push_screen(WhatIfScreen(place, lambda assumed: app.operations.what_if(key, assumed), app.frame()))
+
+
 def _open_detail(app: FailoverApp, now: Situation, pane: str) -> None:
     if pane == "profiles" or (pane == "chain" and now.profile is not None):
         if now.profile is not None:
@@ -61,36 +73,66 @@ def _open_detail(app: FailoverApp, now: Situation, pane: str) -> None:
     elif pane == "notices":
         entry = now.notice
         if entry is not None:
-            app.push_screen(TextScreen("Notice", lambda frame, _: detail.notice(entry, frame), app.frame(), copy=entry.text))
+            _open_notice(app, entry)
     elif now.session is not None:
         _open_session(app, now.session.key)
+
+
+def _open_notice(app: FailoverApp, entry: FeedEntry) -> None:
+    """With the turn that it came from, if it names one."""
+    held: list[Sequence[Record] | None] = [None]
+
+    def make(frame: Frame, cells: int) -> tuple[Line, ...]:
+        lines = detail.notice(entry, frame)
+        if entry.turn is None:
+            return lines
+        records = (span("asking the engine", Tone.DIM),) if held[0] is None else why.draw(held[0], frame)
+        return (*lines, (), span("The turn it came from", Tone.HEAD), *records)
+
+    screen = TextScreen("Notice", make, app.frame(), copy=entry.turn or entry.text)
+    if entry.turn is None:
+        app.push_screen(screen)
+    else:
+        _open_with_records(app, screen, None, held, turn=entry.turn)
 
 
 def _open_profile(app: FailoverApp, profile: ProfileId) -> None:
     def make(frame: Frame, cells: int) -> tuple[Line, ...]:
         view = frame.profile(profile)
-        return detail.profile(view, frame) if view is not None else (span("this profile is gone", Tone.WARN),)
+        return detail.profile(view, frame, app.feed.entries) if view is not None else (span("this profile is gone", Tone.WARN),)
 
     app.push_screen(TextScreen(f"Profile · {app.look.safe(profile)}", make, app.frame(), copy=profile))
 
 
 def _open_session(app: FailoverApp, key: SessionKey) -> None:
     held: list[Sequence[Record] | None] = [None]
+    found: list[SessionDetail | None] = [None]
 
     def make(frame: Frame, cells: int) -> tuple[Line, ...]:
         view = frame.session(key)
         if view is None:
             return (span("this session is gone", Tone.WARN),)
         preview = app.live.chain.preview
-        return detail.session(view, frame, preview if preview is not None and preview.session == key else None, held[0], cells)
+        return detail.session(view, frame, preview if preview is not None and preview.session == key else None, held[0], cells, found[0])
 
-    _open_with_records(app, TextScreen(f"Session · {app.look.safe(key)}", make, app.frame(), copy=key), key, held)
+    screen = TextScreen(f"Session · {app.look.safe(key)}", make, app.frame(), copy=key)
+    _open_with_records(app, screen, key, held, found)
 
 
-def _open_with_records(app: FailoverApp, screen: TextScreen, key: SessionKey, held: list[Sequence[Record] | None]) -> None:
+def _open_with_records(
+    app: FailoverApp,
+    screen: TextScreen,
+    key: SessionKey | None,
+    held: list[Sequence[Record] | None],
+    found: list[SessionDetail | None] | None = None,
+    *,
+    turn: str | None = None,
+) -> None:
     async def fetch() -> None:
         try:
-            held[0] = await app.operations.decisions(session=key, limit=_RECORDS)
+            if found is not None and key is not None:
+                found[0] = await app.operations.detail(key)
+            held[0] = await app.operations.decisions(session=key, turn=turn, limit=_RECORDS)
         except FailoverError as error:
             app.say(f"no decisions: {error.title}", "error")
         except Exception as error:
@@ -100,6 +142,25 @@ def _open_with_records(app: FailoverApp, screen: TextScreen, key: SessionKey, he
 
     app.push_screen(screen)
     app.run_worker(fetch(), name="decisions", exit_on_error=False)
+
+
+async def copy_detail(app: FailoverApp, now: Situation) -> None:
+    """What `Y` copies: the detail screen of the row under the cursor, as text."""
+    frame = app.frame()
+    lines: Sequence[Line] = ()
+    if now.pane in ("profiles", "chain") and now.profile is not None:
+        lines = detail.profile(now.profile, frame, app.feed.entries)
+    elif now.pane == "notices" and now.notice is not None:
+        lines = detail.notice(now.notice, frame)
+    elif now.session is not None:
+        try:
+            found = await app.operations.detail(now.session.key)
+            records = await app.operations.decisions(session=now.session.key, limit=_RECORDS)
+        except FailoverError as error:
+            app.say(f"not copied: {error.title}", "error")
+            return
+        lines = detail.session(now.session, frame, None, records, _TABLE_WIDTH, found)
+    app.copy_text("\n".join(plain(line).rstrip() for line in lines))
 
 
 def identity(now: Situation) -> str | None:

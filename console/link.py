@@ -6,7 +6,7 @@ now and then without; one listener counts events. Both go on through anything th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from engine.domain.errors import FailoverError
 from engine.domain.operations import Operations
@@ -24,7 +24,13 @@ class Link:
     """snapshot: the last good one; received_at: when, on `clock`; trouble: why there is none newer, None while all is well."""
 
     def __init__(
-        self, operations: Operations, clock: Callable[[], int], on_change: Callable[[], None], *, refresh_s: float = REFRESH_S
+        self,
+        operations: Operations,
+        clock: Callable[[], int],
+        on_change: Callable[[], None],
+        *,
+        refresh_s: float = REFRESH_S,
+        on_event: Callable[[Mapping[str, object]], None] = lambda data: None,
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.received_at = 0
@@ -34,6 +40,7 @@ class Link:
         self._operations = operations
         self._clock = clock
         self._on_change = on_change
+        self._on_event = on_event
         self._refresh_s = refresh_s
         self._pause_s = MERGE_S
         self._news = asyncio.Event()
@@ -106,6 +113,7 @@ class Link:
         async for event in self._operations.events(self._last_seq):
             self._last_seq = event.seq
             self.events += 1
+            self._on_event(event.data)
             self._news.set()
 
     async def _guarded(self, work: Callable[[], Awaitable[None]], *, quiet: bool = False) -> bool:

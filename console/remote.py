@@ -8,17 +8,33 @@ import hmac
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx
 
 from engine.domain.acts import Act, ActResult
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import GatewayUnreachable
+from engine.domain.foresight import Assumption, Moves, SessionDetail, WhatIf
 from engine.domain.ids import SessionKey
 from engine.domain.operations import Event
 from engine.domain.snapshot import Preview, Snapshot
-from engine.gateway.wire import BY_HEADER, INSTANCE_HEADER, dump, dump_by, load_error, load_preview, load_result, load_snapshot
+from engine.gateway.wire import (
+    BY_HEADER,
+    INSTANCE_HEADER,
+    dump,
+    dump_by,
+    dump_question,
+    load_detail,
+    load_error,
+    load_moves,
+    load_preview,
+    load_result,
+    load_snapshot,
+    load_what_if,
+)
 
 T = TypeVar("T")
 
@@ -29,6 +45,9 @@ SILENCE_S = 9.0
 
 ACT_S = 300.0
 """A probe, or a clear that verifies, makes a real upstream call and waits for its first content."""
+
+
+_JSON = {"content-type": "application/json"}
 
 
 class RemoteOperations:
@@ -66,15 +85,27 @@ class RemoteOperations:
         answer = await self._ask("GET", "preview", params={"session": session})
         return self._understand(load_preview, answer)
 
+    async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
+        answer = await self._ask("POST", "what_if", content=dump_question(session, assumptions), headers=_JSON)
+        return self._understand(load_what_if, answer)
+
+    async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
+        answer = await self._ask("POST", "moves", content=dump_question(None, assumptions), headers=_JSON)
+        return self._understand(load_moves, answer)
+
+    async def detail(self, session: SessionKey) -> SessionDetail:
+        answer = await self._ask("GET", "detail", params={"session": session})
+        return self._understand(load_detail, answer)
+
     async def decisions(
-        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100
+        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
-        wanted = {"session": session, "turn": turn, "limit": str(limit)}
-        answer = await self._ask("GET", "decisions", params={name: value for name, value in wanted.items() if value is not None})
+        wanted = {"session": session, "turn": turn, "limit": limit, **asdict(matching)}
+        answer = await self._ask("GET", "decisions", params={name: str(value) for name, value in wanted.items() if value is not None})
         return self._understand(_load_decisions, answer)
 
     async def act(self, act: Act, by: str) -> ActResult:
-        headers = {BY_HEADER: dump_by(by), "content-type": "application/json"}
+        headers = {BY_HEADER: dump_by(by), **_JSON}
         # Refused is an answer of its own: the body says why.
         answer = await self._ask("POST", "acts", content=dump(act), headers=headers, wait_s=ACT_S, accept=(200, 409))
         if answer.status_code == 409 and (told := load_error(answer.content)) is not None:

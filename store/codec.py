@@ -10,9 +10,10 @@ from dataclasses import fields
 from typing import Any
 
 from engine.domain.credentials import ApiKey, Credential, OAuth, Token
-from engine.domain.ids import ProfileId
+from engine.domain.ids import ProfileId, SessionKey, parse_ref
 from engine.domain.naming import camel
 from engine.domain.sessions import Session
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import ModelCooldown, OperatorOff, UsageStats
 
 Record = dict[str, object]
@@ -148,6 +149,19 @@ def decode_off(target: str, record: Mapping[str, object]) -> OperatorOff:
 
 def encode_off(off: OperatorOff) -> Record:
     return {"since": off.since, "by": off.by, **({"reason": off.reason} if off.reason is not None else {})}
+
+
+def decode_answer(record: Mapping[str, object]) -> StoredAnswer:
+    """Raises Unreadable."""
+    ref, at, profile = parse_ref(_text(record, "ref")), _read(record.get("at"), int), record.get("profile")
+    if ref is None or at is None:
+        raise Unreadable("no model in `ref`, or no time in `at`")
+    return StoredAnswer(ref, ProfileId(profile) if isinstance(profile, str) else None, SessionKey(_text(record, "session")), at)
+
+
+def encode_answer(answer: StoredAnswer) -> Record:
+    profile = {"profile": str(answer.profile)} if answer.profile is not None else {}
+    return {"ref": str(answer.ref), "session": str(answer.session), "at": answer.at, **profile}
 
 
 def decode_order(record: Mapping[str, object]) -> tuple[ProfileId, ...]:

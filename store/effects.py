@@ -20,6 +20,7 @@ from engine.domain.store import (
     DropSession,
     PatchSession,
     PatchUsage,
+    PutAnswer,
     PutCredential,
     PutOff,
     PutOrder,
@@ -35,6 +36,7 @@ from store.codec import (
     Unreadable,
     decode_credential,
     decode_session,
+    encode_answer,
     encode_credential,
     encode_model_cooldown,
     encode_off,
@@ -42,7 +44,7 @@ from store.codec import (
     same_credential,
 )
 
-KeyedTable = Literal["sessions", "operator_off", "credentials", "usage_stats", "profile_order"]
+KeyedTable = Literal["sessions", "operator_off", "credentials", "usage_stats", "profile_order", "stored_answers"]
 LogTable = Literal["decisions", "feed", "audit"]
 
 
@@ -103,6 +105,9 @@ def effects_of(change: Change) -> tuple[Effect, ...]:
         case PutOff():
             off = None if change.off is None else encode_off(change.off)
             return (Revise("operator_off", change.target, lambda _: off),)
+        case PutAnswer():
+            answer = None if change.answer is None else encode_answer(change.answer)
+            return (Revise("stored_answers", change.id, lambda _: answer),)
         case AppendDecision():
             return (Append("decisions", change.record),)
         case AppendFeed():

@@ -6,11 +6,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import StoreError
 from engine.domain.ids import MAIN_AGENT, AgentId
 from engine.domain.store import Change, Stored
 from store.effects import effects_of, home_of
-from store.rows import Notes, Rows, read_agent, read_feed, read_off, read_sessions
+from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_off, read_sessions
 
 log = logging.getLogger("failover.store")
 
@@ -25,7 +26,7 @@ class MemoryStore:
         shared, notes = self._files[None], Notes("memory")
         agents = {agent: read_agent(rows, notes) for agent, rows in self._files.items() if agent is not None}
         sessions, off = read_sessions(shared.tables["sessions"], notes), read_off(shared, notes)
-        return Stored(agents, sessions, off, notes.lines(), read_feed(shared))
+        return Stored(agents, sessions, off, notes.lines(), read_feed(shared), read_answers(shared, notes))
 
     async def close(self) -> None:
         """What was written stays, for the next `open`."""
@@ -54,12 +55,14 @@ class MemoryStore:
     def trouble(self) -> str | None:
         return None
 
-    async def decisions(self, *, session: str | None = None, turn: str | None = None, limit: int = 100) -> Sequence[Mapping[str, object]]:
+    async def decisions(
+        self, *, session: str | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
+    ) -> Sequence[Mapping[str, object]]:
         found: list[Mapping[str, object]] = []
         for record in reversed(self._files[None].logs["decisions"]):
             if len(found) >= limit:
                 break
-            if session in (None, record.get("session")) and turn in (None, record.get("turn")):
+            if session in (None, record.get("session")) and turn in (None, record.get("turn")) and matching.admits(record):
                 found.append(record)
         return found
 

@@ -11,14 +11,15 @@ from typing import TypeVar
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.sessions import Session
 from engine.domain.store import Change, StoredAgent
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff
-from store.codec import Record, Unreadable, decode_credential, decode_off, decode_order, decode_session, decode_usage
+from store.codec import Record, Unreadable, decode_answer, decode_credential, decode_off, decode_order, decode_session, decode_usage
 from store.effects import REFUSED, Append, KeyedTable, LogTable, effects_of
 
 T = TypeVar("T")
 
 AGENT_TABLES: tuple[KeyedTable, ...] = ("credentials", "usage_stats", "profile_order")
-SHARED_TABLES: tuple[KeyedTable, ...] = ("sessions", "operator_off")
+SHARED_TABLES: tuple[KeyedTable, ...] = ("sessions", "operator_off", "stored_answers")
 LOGS_KEPT = 100_000
 FEED_RESTORED = 500
 NAMED_ROWS = 5
@@ -85,6 +86,10 @@ def read_agent(rows: Rows, notes: Notes) -> StoredAgent:
 
 def read_sessions(records: Mapping[str, Record], notes: Notes) -> dict[SessionKey, Session]:
     return {SessionKey(key): made for key, made in _each("sessions", records, lambda _, row: decode_session(row), notes)}
+
+
+def read_answers(rows: Rows, notes: Notes) -> dict[str, StoredAnswer]:
+    return dict(_each("stored_answers", rows.tables["stored_answers"], lambda _, row: (decode_answer(row), ()), notes))
 
 
 def read_off(rows: Rows, notes: Notes) -> dict[str, OperatorOff]:

@@ -15,9 +15,10 @@ from typing import Self
 
 import click
 
+from console.around import Around
 from console.cli.lines import event_line
 from console.cli.logs import start_logging
-from console.cli.options import Appearance, Listen, appearance
+from console.cli.options import Appearance, Listen, Span, appearance
 from console.cli.output import hint, say, say_record
 from console.cli.wiring import GatewayThread, Plan
 from console.remote import RemoteOperations
@@ -44,31 +45,35 @@ DRAIN_S = 3.0
 
 @click.command("demo")
 @click.option("--scenario", type=click.Choice(list(SCENARIOS)), default=OUTAGE.name, show_default=True, help="What goes wrong.")
-@click.option("--speed", type=click.FloatRange(0.1, 1000), default=SPEED, show_default=True, help="How much faster policy time runs.")
+@click.option("--speed", type=Span(0.1, 1000), default=SPEED, show_default=True, help="How much faster policy time runs.")
 @click.option("--headless", is_flag=True, help="No screen: events on standard output.")
-@click.option("--seconds", type=click.FloatRange(1, 86_400), help="With --headless: how long (real seconds) [else until ctrl+C].")
+@click.option("--seconds", type=Span(1, 86_400), help="With --headless: how long (real seconds) [else until ctrl+C].")
 @click.option("--json", "as_json", is_flag=True, help="With --headless: one JSON object an event, the last one a summary.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Who asks when, and how long answers take.")
+@click.option("--tour", is_flag=True, help="Explain what is happening, step by step.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway [else any free one].")
 @appearance
 def demo_command(
-    scenario: str, speed: float, headless: bool, seconds: float | None, as_json: bool, seed: int, port: int, looks: Appearance
+    scenario: str, speed: float, headless: bool, seconds: float | None, as_json: bool, seed: int, tour: bool, port: int, looks: Appearance
 ) -> int:
     """See it work: fake providers that fail on a script, real everything else. Needs no key and no configuration.
 
     \b
-    Scenarios: outage (a rate-limit burst, a fallback, the way back), billing (accounts run dry), everything-down.
+    Scenarios: outage (a rate-limit burst, a fallback, the way back), billing (accounts run dry), revoked-key, overload,
+    subscription-reset, flapping, everything-down. On the screen, ! breaks and heals things by hand.
     Examples:
       failover demo
       failover demo --scenario billing --speed 60
       failover demo --headless --seconds 25 --speed 60 --json
     """
+    if headless and tour:
+        raise click.UsageError("--tour explains a screen, and --headless has none")
     if not headless and (as_json or seconds is not None):
         raise click.UsageError("--seconds and --json belong to --headless")
-    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         advice = "failover demo --headless --seconds 25 --speed 60 --json"
         raise UsageError(
-            "The demo draws on a terminal, and there is none", "standard input or output is no terminal", f"without one: {advice}"
+            "The demo draws on a terminal, and there is none", "standard input, output or error is no terminal", f"without one: {advice}"
         )
     start_logging(None, StoreSettings(), screen=True)
     with Demo(SCENARIOS[scenario], speed, seed, port) as demo:
@@ -76,16 +81,17 @@ def demo_command(
             hint(demo.invitation)
             asyncio.run(_headless(demo, seconds, as_json))
             return 0
-        return _shown(demo, looks)
+        return _shown(demo, looks, tour)
 
 
-def _shown(demo: Demo, looks: Appearance) -> int:
+def _shown(demo: Demo, looks: Appearance, tour: bool) -> int:
     from console.cli.screen import Showing, show
 
     say(demo.invitation)
     gateway = demo.gateway
     operations = RemoteOperations(gateway.url, gateway.token, instance=gateway.instance)
-    showing = Showing(looks, ConsoleSettings(), demo.directory, lambda hurry: demo.close(), owns_engine=False)
+    around = Around(director=demo.world.director, tour=tour, bundles=Path.cwd())
+    showing = Showing(looks, ConsoleSettings(), demo.directory, lambda hurry: demo.close(), owns_engine=False, around=around)
     return show(operations, showing)
 
 

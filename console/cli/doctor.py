@@ -18,7 +18,9 @@ from console.remote import RemoteOperations
 from engine.config.files import find_config, read_config
 from engine.config.load import Loaded
 from engine.config.references import resolve
+from engine.domain.credentials import OAuth
 from engine.domain.errors import ConfigError, FailoverError
+from engine.domain.snapshot import ProfileState, Snapshot
 from engine.domain.store import Stored
 from store.instance import RunningGateway, operator_token, running
 from store.opening import opened
@@ -61,24 +63,30 @@ def doctor_command(target: Target, as_json: bool) -> int:
 def examine(target: Target) -> Iterator[Finding]:
     """Every finding, in the order in which a person would look."""
     directory = StateDirectory.locate(target.state_dir)
-    loaded, findings = _config(target)
+    snapshot, gateway = _gateway(directory)
+    loaded, findings = _config(target, gateway_runs=snapshot is not None)
     yield from findings
     yield from _permissions(directory)
     stored, found = _state(directory)
     yield found
     if stored is not None:
         yield from (Finding("state", WARNING, safe(note)) for note in stored.notes)
-    if loaded is not None:
+    if snapshot is not None:
+        yield from _seen_by_the_gateway(snapshot)
+    elif loaded is not None:
         yield from _secrets(loaded, stored)
-    yield from _gateway(directory)
+    yield gateway
     yield _clock()
 
 
-def _config(target: Target) -> tuple[Loaded | None, list[Finding]]:
+def _config(target: Target, *, gateway_runs: bool) -> tuple[Loaded | None, list[Finding]]:
+    path = None
     try:
         path = find_config(target.config, os.environ)
         loaded = read_config(path, os.environ)
     except ConfigError as wrong:
+        if path is None and gateway_runs:
+            return None, [Finding("config", WARNING, "no file here; the running gateway has its own", "name it with --config")]
         problems = wrong.problems or (wrong.title,)
         return None, [
             Finding("config", ERROR, safe(problem), wrong.next_step if place == 0 else "") for place, problem in enumerate(problems)
@@ -119,53 +127,68 @@ def _state(directory: StateDirectory) -> tuple[Stored | None, Finding]:
     return stored, Finding("state", OK, f"{profiles} stored profiles, {len(stored.sessions)} sessions, {len(stored.off)} out of service")
 
 
+def _seen_by_the_gateway(snapshot: Snapshot) -> Iterator[Finding]:
+    """What the running gateway knows of each profile: its environment counts, not that of this command."""
+    for profile in snapshot.profiles:
+        lacks = profile.state is ProfileState.MISSING or (profile.state is ProfileState.EXPIRED and profile.detail != "refreshable")
+        if lacks:
+            why = f"{profile.profile} is {profile.state}" + (f": {profile.detail}" if profile.detail else "")
+            yield Finding("secrets", WARNING, safe(why), f"failover profiles add {safe(profile.profile)}")
+    fine = [p.profile for p in snapshot.profiles if p.state not in (ProfileState.MISSING, ProfileState.EXPIRED)]
+    yield Finding("secrets", OK, f"the gateway can use {', '.join(map(safe, fine)) or 'no stored profile'}")
+
+
 def _secrets(loaded: Loaded, stored: Stored | None) -> Iterator[Finding]:
     """Is there a usable credential for every provider of the chain? Secrets are looked for, never shown."""
     settings = loaded.settings
     names: dict[str, list[str]] = {}
-    for profile in settings.profiles.values():
-        if profile.key_ref is None:
-            continue
-        reason = resolve(profile.key_ref, os.environ).reason
-        if reason is None:
-            names.setdefault(profile.provider, []).append(profile.id)
-        else:
-            yield Finding("secrets", WARNING, safe(f"{profile.id}: {reason}"), "set it where the gateway runs")
+    references = {p.id: (p.provider, p.key_ref) for p in settings.profiles.values() if p.key_ref is not None}
     for agent in stored.agents.values() if stored is not None else ():
         for profile_id, credential in agent.credentials.items():
-            names.setdefault(credential.provider, []).append(profile_id)
+            provider = credential.provider.lower()
+            if provider not in settings.providers:
+                said = f"{profile_id} is a profile of {provider}, and no such provider is configured"
+                yield Finding("secrets", WARNING, safe(said), f"configure it, or: failover profiles remove {safe(profile_id)}")
+            elif not isinstance(credential, OAuth) and credential.key_ref is not None:
+                references[profile_id] = (provider, credential.key_ref)
+            else:
+                names.setdefault(provider, []).append(profile_id)
+    for profile_id, (provider, reference) in references.items():
+        reason = resolve(reference, os.environ).reason
+        if reason is None:
+            names.setdefault(provider, []).append(profile_id)
+        else:
+            yield Finding("secrets", WARNING, safe(f"{profile_id}: {reason}"), "set it where the gateway runs")
     for provider in dict.fromkeys(ref.provider for ref in (settings.primary, *(settings.model.fallbacks or ()))):
         known = settings.providers.get(provider)
         if known is None:
-            yield Finding(
-                "secrets", WARNING, f"{provider} is in the chain, but no such provider is configured", "see `failover config check`"
-            )
+            said = f"{provider} is in the chain, but no such provider is configured"
+            yield Finding("secrets", WARNING, said, "see `failover config check`")
         elif not known.keyless and provider not in names:
             yield Finding("secrets", WARNING, f"{provider} has no credential", f"failover profiles add {provider}:NAME")
         else:
             yield Finding("secrets", OK, f"{provider}: " + (", ".join(map(safe, names.get(provider, []))) or "needs none"))
 
 
-def _gateway(directory: StateDirectory) -> Iterator[Finding]:
+def _gateway(directory: StateDirectory) -> tuple[Snapshot | None, Finding]:
     try:
         gateway = running(directory)
         if gateway is None:
-            yield Finding("gateway", OK, "none runs on this state directory", "failover serve")
-            return
-        yield asyncio.run(_asked(directory, gateway))
+            return None, Finding("gateway", OK, "none runs on this state directory", "failover serve")
+        return asyncio.run(_asked(directory, gateway))
     except FailoverError as trouble:
-        yield Finding("gateway", ERROR, safe(f"{trouble.title}: {trouble.happened}"), trouble.next_step)
+        return None, Finding("gateway", ERROR, safe(f"{trouble.title}: {trouble.happened}"), trouble.next_step)
 
 
-async def _asked(directory: StateDirectory, gateway: RunningGateway) -> Finding:
+async def _asked(directory: StateDirectory, gateway: RunningGateway) -> tuple[Snapshot, Finding]:
     begun = time.monotonic()
     async with RemoteOperations(gateway.address, operator_token(directory), instance=gateway.instance) as operations:
         snapshot = await operations.snapshot()
     took = time.monotonic() - begun
     if snapshot.alarms:
-        return Finding("gateway", WARNING, safe(f"{gateway.address}: {'; '.join(snapshot.alarms)}"), "failover status")
+        return snapshot, Finding("gateway", WARNING, safe(f"{gateway.address}: {'; '.join(snapshot.alarms)}"), "failover status")
     level = OK if took < SLOWEST_S else WARNING
-    return Finding("gateway", level, f"{gateway.address} (pid {gateway.pid}) answers in {took * 1000:.0f} ms")
+    return snapshot, Finding("gateway", level, f"{gateway.address} (pid {gateway.pid}) answers in {took * 1000:.0f} ms")
 
 
 def _clock() -> Finding:

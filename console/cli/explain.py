@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import click
 
+from console.cli.moments import Moment
 from console.cli.options import Target, as_json, target
 from console.cli.output import hint, safe, say, say_json, say_table
 from console.cli.reach import Reached, ask
 from console.view.times import ago, clock, countdown
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.ids import SessionKey
 from engine.domain.snapshot import Preview, ProfileVerdict, SessionView
 from engine.gateway.wire import dump
@@ -30,11 +32,38 @@ class Explained:
 
 @click.command("explain")
 @click.argument("session")
+@click.option("--turn", help="With the decisions of this turn instead of the last one's.")
+@click.option("--provider", help="With the last turn that decided on this provider.")
+@click.option("--reason", help="With the last turn in which something failed or was passed over for this reason.")
+@click.option("--until", type=Moment(), help="With the last turn before then: 15m (ago), 14:02, 2026-01-31T14:02 or epoch milliseconds.")
+@click.option("--what-if", "assumed", help="Predict instead: `openai:work gets 429; at 14:30`, `clear anthropic:me`, `off openai`.")
 @target
 @as_json
-def explain_command(session: str, target: Target, as_json: bool) -> None:
-    """Why SESSION is where it is, and what its next request will do. No call is made."""
-    found = ask(target, lambda reached: _gather(reached, SessionKey(session)))
+def explain_command(
+    session: str,
+    turn: str | None,
+    provider: str | None,
+    reason: str | None,
+    until: int | None,
+    assumed: str | None,
+    target: Target,
+    as_json: bool,
+) -> None:
+    """Why SESSION is where it is, and what its next request will do. No call is made.
+
+    \b
+    Examples:
+      failover explain support-bot
+      failover explain support-bot --reason billing
+      failover explain support-bot --what-if "openai:work gets 429"
+    """
+    if assumed is not None:
+        from console.cli.foreseen import foretell
+
+        foretell(target, SessionKey(session), assumed, as_json)
+        return
+    matching = Matching(provider.lower() if provider else None, reason, None, until)
+    found = ask(target, lambda reached: _gather(reached, SessionKey(session), turn, matching))
     if as_json:
         view = None if found.view is None else json.loads(dump(found.view))
         say_json({"session": view, "preview": json.loads(dump(found.preview)), "decisions": list(found.decisions)})
@@ -45,19 +74,23 @@ def explain_command(session: str, target: Target, as_json: bool) -> None:
     say_table(("", "candidate", "verdict", "rule", "reason", ">free in", "role"), _chain(found))
     if found.decisions:
         say()
-        say(f"its last turn, {safe(found.decisions[-1].get('turn'))} at {_time(found.decisions[-1].get('at'))}")
+        which = "its last turn" if turn is None and matching == EVERY else "turn"
+        say(f"{which}, {safe(found.decisions[-1].get('turn'))} at {_time(found.decisions[-1].get('at'))}")
         say_table(("decision", "candidate", "profile", "rule", "reason", ">status", "error"), map(_decision, found.decisions))
+    elif turn is not None or matching != EVERY:
+        hint("no such turn of this session is logged")
     if found.view is None:
         hint("no such session is stored yet: this is what its first request would do")
 
 
-async def _gather(reached: Reached, key: SessionKey) -> Explained:
-    snapshot = await reached.operations.snapshot()
-    preview = await reached.operations.preview(key)
-    records = await reached.operations.decisions(session=key, limit=50)
-    last = [record for record in records if record.get("turn") == records[0].get("turn")] if records else []
+async def _gather(reached: Reached, key: SessionKey, turn: str | None, matching: Matching) -> Explained:
+    operations = reached.operations
+    snapshot = await operations.snapshot()
+    preview = await operations.preview(key)
+    newest = await operations.decisions(session=key, turn=turn, limit=1, matching=matching)
+    last = await operations.decisions(session=key, turn=str(newest[0].get("turn")), limit=200) if newest else []
     view = next((session for session in snapshot.sessions if session.key == key), None)
-    return Explained(view, preview, last[::-1], snapshot.now)
+    return Explained(view, preview, list(last)[::-1], snapshot.now)
 
 
 def _story(found: Explained) -> Iterator[str]:

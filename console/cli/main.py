@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "serve": Entry("console.cli.serve", "serve_command"),
         "attach": Entry("console.cli.screen", "attach_command"),
         "demo": Entry("console.cli.demo", "demo_command"),
+        "open": Entry("console.cli.bundles", "open_command"),
     },
     "Look": {
         "status": Entry("console.cli.views", "status_command"),
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "explain": Entry("console.cli.explain", "explain_command"),
         "log": Entry("console.cli.log", "log_command"),
         "watch": Entry("console.cli.watch", "watch_command"),
+        "export": Entry("console.cli.bundles", "export_command"),
     },
     "Act": {
         "pin": Entry("console.cli.steer", "pin_command"),
@@ -49,6 +51,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "off": Entry("console.cli.steer", "off_command"),
         "on": Entry("console.cli.steer", "on_command"),
         "order": Entry("console.cli.steer", "order_command"),
+        "undo": Entry("console.cli.steer", "undo_command"),
         "reload": Entry("console.cli.steer", "reload_command"),
     },
     "Set up": {

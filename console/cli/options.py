@@ -3,6 +3,7 @@ Nothing is opened or read here."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,16 @@ class Listen:
 
     host: str | None = None
     port: int | None = None
+
+
+class Span(click.FloatRange):
+    """A number between two bounds; one that is none (`nan`) lies in no range, and would pass every comparison."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return found
 
 
 def target(command: Command) -> Command:

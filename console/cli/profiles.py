@@ -1,6 +1,6 @@
-"""`failover profiles add|list|remove`: stored credentials. A key comes from a prompt, from standard input or as a reference, never as an
-argument (other users of the machine can read those), and is never printed. The store is written directly: a gateway that runs on the same
-directory notices within a second."""
+"""`failover profiles add|list|remove`: stored credentials (`import` is `importing`'s). A key comes from a prompt, from standard input or
+as a reference, never as an argument (other users of the machine can read those), and is never printed. The store is written directly: a
+gateway that runs on the same directory notices within a second."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 
 import click
 
+from console.cli.importing import import_command
 from console.cli.options import Target, as_json, target
 from console.cli.output import hint, safe, say, say_json, say_table
 from console.cli.reach import Reached, ask
@@ -39,7 +40,10 @@ MAX_KEY = 16_384
 
 @click.group("profiles")
 def profiles_group() -> None:
-    """Add, list and remove credentials."""
+    """Add, import, list and remove credentials."""
+
+
+profiles_group.add_command(import_command)
 
 
 @profiles_group.command("add")

@@ -10,11 +10,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
 
+from console.around import Around
+from console.bundle import BundleOperations
 from console.cli.identity import operator
 from console.cli.logs import start_logging
 from console.cli.options import Appearance, Listen, Target, appearance, listen, log_file, target
@@ -76,7 +78,8 @@ def attach_command(url: str | None, token_file: Path | None, looks: Appearance, 
     # Whoever listens there must answer before anything is drawn.
     read_only = asyncio.run(_look(operations))
     start_logging(log_file, StoreSettings(), screen=True)
-    return show(operations, Showing(looks, _own_settings(target), directory, read_only=read_only))
+    around = Around(may_suspend=True)
+    return show(operations, Showing(looks, _own_settings(target), directory, read_only=read_only, around=around))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,10 @@ class Showing:
     stop: Callable[[threading.Event], None] = field(default=lambda hurry: None)
     owns_engine: bool = False
     read_only: bool = False
+    around: Around = field(default_factory=Around)
 
 
-def show(operations: RemoteOperations, showing: Showing) -> int:
+def show(operations: RemoteOperations | BundleOperations, showing: Showing) -> int:
     """The console until it is left or the process is told to stop. The exit status: 0, or 1 after a crash of the screen."""
     from console.app import FailoverApp
 
@@ -105,7 +109,8 @@ def show(operations: RemoteOperations, showing: Showing) -> int:
                 by=operator(),
                 owns_engine=showing.owns_engine,
                 read_only=showing.read_only,
-                copy_file=showing.directory.root / "copied.txt",
+                copy_file=showing.directory.root / "copied.txt" if showing.directory.root.is_dir() else None,
+                around=replace(showing.around, settings=settings, bundles=showing.around.bundles or showing.directory.root / "incidents"),
                 keymap=settings.keys,
                 theme=looks.theme or settings.theme or "dark",
                 utc=settings.time == "utc" if looks.utc is None else looks.utc,
@@ -116,7 +121,8 @@ def show(operations: RemoteOperations, showing: Showing) -> int:
                 loop = runner.get_loop()
                 with guarded(lambda: showing.stop(stops.again), lambda: _leave(loop, app.exit), stops, saved):
                     left = app.run(mouse=settings.mouse and not looks.no_mouse, loop=loop)
-                    loop.run_until_complete(operations.aclose())
+                    if isinstance(operations, RemoteOperations):
+                        loop.run_until_complete(operations.aclose())
         finally:
             # The screen is gone; what is still under way is finished, unless somebody is in a hurry.
             showing.stop(stops.again if stops.asked.is_set() else stops.asked)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from console.alerts import follow
 from console.cli.logs import start_logging
 from console.cli.options import Listen, Target, listen, log_file, target
 from console.cli.output import hint, safe, say
@@ -56,12 +57,16 @@ async def _serve(planned: Plan) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, reload)
-    for note in (*planned.loaded.notes, *planned.loaded.warnings):
+    for note in (*planned.loaded.notes, *planned.loaded.warnings, *gateway.operations.told_at_start):
         hint(safe(note))
+    # Without a screen there is no bell and no title; who is to be told by webhook is told from here.
+    settings = planned.loaded.settings.console
+    ringing = loop.create_task(follow(gateway.operations.events, settings, log.warning), name="failover-webhook")
     try:
         say(f"gateway {gateway.url}")
         await asked.wait()
     finally:
+        ringing.cancel()
         await gateway.stop()
 
 

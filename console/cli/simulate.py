@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
+from console.cli.output import LONG
+from console.view.text import literal
 from engine.domain.errors import FailoverError, ScenarioError
 from engine.simulation.run import simulate
 from engine.simulation.timeline import print_timeline
@@ -49,9 +53,9 @@ def simulate_command(scenario: str | None, as_json: bool, batch: str | None) -> 
         sys.exit(_batch(batch))
     result = simulate(read_json5(scenario or "-"))
     if as_json:
-        click.echo(json.dumps(result, ensure_ascii=False, indent=2))
+        click.echo(_dumped(result, indent=2))
     else:
-        print_timeline(result)
+        print_timeline(_harmless(result))
 
 
 def read_json5(name: str) -> object:
@@ -75,6 +79,25 @@ def parse_json5(text: str, name: str) -> object:
             raise ScenarioError(f"{name} is not JSON5", (str(error),), "mend it and run again") from None
 
 
+def _dumped(result: Mapping[str, Any], **how: Any) -> str:
+    text = json.dumps(result, ensure_ascii=False, **how)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair: only an escape can carry it.
+        return json.dumps(result, **how)
+    return text
+
+
+def _harmless(value: Any) -> Any:
+    """The same with every text as a terminal may have it: a scenario may have been written by anybody."""
+    if isinstance(value, Mapping):
+        return {literal(key, LONG): _harmless(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return literal(value, LONG) if isinstance(value, str) else value
+
+
 def _batch(name: str) -> int:
     status = 0
     with click.open_file(name, encoding="utf-8", errors="surrogateescape") as lines:
@@ -83,7 +106,7 @@ def _batch(name: str) -> int:
                 continue
             answer = _one(line, number)
             status = max(status, 1 if "error" in answer else 0)
-            click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+            click.echo(_dumped(answer, separators=(",", ":")))
     return status
 
 

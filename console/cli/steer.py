@@ -4,28 +4,32 @@ the engine decides whether it may happen and says what became of it."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, time
+from difflib import get_close_matches
 
 import click
 
 from console.cli.identity import operator
 from console.cli.options import Target, as_json, target
-from console.cli.output import say, say_error, say_json
+from console.cli.output import hint, safe, say, say_error, say_json
 from console.cli.reach import Reached, ask
+from console.view.moments import moment
 from console.view.text import literal
-from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reload, Reset, SelectModel, SetOff, SetOn, SetOrder, Unpin
+from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reload, Reset, SelectModel, SetOff, SetOn, SetOrder, Undo, Unpin
 from engine.domain.errors import ActRefused
 from engine.domain.ids import AgentId, ProfileId, SessionKey
+from engine.domain.snapshot import Snapshot
 
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-
-def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, only_running: bool = False) -> int:
-    """Does the act and prints what came of it. act: or how to make it from the engine's now (epoch ms).
-    The exit status: 0, or 1 when it was refused or failed."""
+def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, only_running: bool = False, may_be_new: bool = False) -> int:
+    """Does the act and prints what came of it. act: or how to make it from the engine's now (epoch ms). A session that nobody has seen is
+    taken for a typing mistake, unless it `may_be_new`. The exit status: 0, or 1 when it was refused or failed."""
 
     async def question(found: Reached) -> ActResult:
-        made = act((await found.operations.snapshot()).now) if callable(act) else act
+        snapshot = await found.operations.snapshot()
+        made = act(snapshot.now) if callable(act) else act
+        session = getattr(made, "session", None)
+        if session is not None and (doubt := unseen(session, snapshot)) is not None:
+            hint(safe(doubt))
         return await found.operations.act(made, operator())
 
     try:
@@ -43,29 +47,25 @@ def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, o
     return 0 if result.ok else 1
 
 
+def unseen(key: SessionKey, snapshot: Snapshot) -> str | None:
+    """What to say of a session that is not there, with what may have been meant; None when it is, or a record of it for one model."""
+    keys = [view.key for view in snapshot.sessions]
+    if key in keys or any(known.startswith(f"{key}#") for known in keys):
+        return None
+    meant = get_close_matches(key, keys, 3, 0.5)
+    return f"no session {key} has been seen yet" + (f"; did you mean {' or '.join(meant)}?" if meant else "")
+
+
 def until_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Callable[[int], int] | None:
     """`30m` from now, a time of day that is still to come, or an ISO date and time: as a function of now (epoch ms)."""
     text = (value or "").strip()
     if not text:
         return None
-    if text[-1] in _UNITS_MS and text[:-1].isdecimal():
-        span = int(text[:-1]) * _UNITS_MS[text[-1]]
-        return lambda now: now + span
     try:
-        if len(text) <= 8 and ":" in text:
-            time_of_day = time.fromisoformat(text)
-            return lambda now: _next(time_of_day, now)
-        moment = int(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        raise click.BadParameter(f"{text!r} is not a moment; write 30m, 2h, 14:30 or 2026-01-05T14:30", ctx, param) from None
-    return lambda now: moment
-
-
-def _next(time_of_day: time, now: int) -> int:
-    today = datetime.fromtimestamp(now / 1000).astimezone()
-    hour, minute, second = time_of_day.hour, time_of_day.minute, time_of_day.second
-    moment = int(today.replace(hour=hour, minute=minute, second=second, microsecond=0).timestamp() * 1000)
-    return moment if moment > now else moment + _UNITS_MS["d"]
+        moment(text, 0)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), ctx, param) from None
+    return lambda now: moment(text, now)
 
 
 @click.command("pin")
@@ -131,6 +131,14 @@ def probe_command(session: str, target: Target, as_json: bool) -> int:
 def reset_command(session: str, target: Target, as_json: bool) -> int:
     """Start SESSION anew: no override, no pin, no notice state. A model that a user selected stays. There is no undo."""
     return perform(target, Reset(SessionKey(session)), as_json)
+
+
+@click.command("undo")
+@target
+@as_json
+def undo_command(target: Target, as_json: bool) -> int:
+    """Take your last act back, while its fields still hold what it wrote. Only on a running gateway: it alone remembers acts."""
+    return perform(target, Undo(), as_json, only_running=True)
 
 
 @click.command("clear")

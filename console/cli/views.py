@@ -22,17 +22,24 @@ async def _look(found: Reached) -> tuple[Snapshot, Reached]:
 
 
 @click.command("status")
+@click.option("--check", is_flag=True, help="Exit status 1 unless a gateway runs and no alarm stands: for probes and scripts.")
 @target
 @as_json
-def status_command(target: Target, as_json: bool) -> None:
+def status_command(check: bool, target: Target, as_json: bool) -> int:
     """Is traffic flowing, who is on a fallback and why, what is cooling until when.
 
     \b
     Examples:
       failover status
+      failover status --check > /dev/null || page-somebody
       failover status --json | jq '.sessions[] | select(.on_fallback) | .key'
     """
     snapshot, found = ask(target, _look)
+    _show(snapshot, found, as_json)
+    return int(check and (found.url is None or bool(snapshot.alarms)))
+
+
+def _show(snapshot: Snapshot, found: Reached, as_json: bool) -> None:
     if as_json:
         say_json({"running": found.url is not None, "url": found.url, **json.loads(dump(snapshot))})
         return

@@ -4,9 +4,11 @@ as an engine without a gateway for commands that find none running. No behaviour
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
+import resource
 import socket
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from console.cli.options import Listen, Target
+from console.cli.output import hint, safe
 from console.cli.version import version
 from engine.config.files import find_config, read_config
 from engine.config.load import Loaded
@@ -31,6 +34,7 @@ from engine.gateway.operator import OperatorApi
 from engine.gateway.server import GatewayServer, bind
 from engine.gateway.thread import LoopThread
 from engine.live.engine import FailoverEngine
+from engine.live.view import OFFLINE
 from engine.providers.client import HttpUpstream
 from store.instance import GatewayLock, operator_token
 from store.paths import StateDirectory
@@ -38,8 +42,8 @@ from store.sqlite import SqliteStore
 
 log = logging.getLogger("failover.gateway")
 
-OFFLINE = "OFFLINE"
-"""The mode of an engine without a gateway, in this process."""
+OPEN_FILES = 10_240
+"""The most that macOS grants."""
 
 LISTEN_S = 0.1
 HURRIED_S = 3.0
@@ -99,6 +103,9 @@ async def local_operations(directory: StateDirectory, config: Path | None) -> As
     engine = make_engine(Plan(directory, path, read_config(path, os.environ), mode=OFFLINE))
     try:
         await engine.start(ticking=False)
+        # Whoever opens unreadable state first moves it aside; the next start finds nothing to tell.
+        for note in engine.told_at_start:
+            hint(f"warning: {safe(note)}")
         yield engine
     finally:
         await engine.stop()
@@ -109,6 +116,15 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
+
+
+def _room_for_connections() -> None:
+    """Every caller and every call takes a file descriptor, and the usual soft limits (1,024, on a Mac 256) are for programs of one user."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Gateway:
@@ -147,6 +163,7 @@ class Gateway:
             started.push_async_callback(gateway.operations.stop)
             await gateway.operations.start()
             _spare_the_collector()
+            _room_for_connections()
             gateway._serving = asyncio.create_task(gateway._server.serve(), name="gateway-http")
             lock.publish(gateway.url)
             started.pop_all()

@@ -7,7 +7,7 @@ from typing import ClassVar
 from console.panes.pane import Pane
 from console.view import notices
 from console.view.frame import Frame
-from console.view.lines import EMPTY, Line, Tone, span
+from console.view.lines import EMPTY, Line, Tone, plain, span, wrap
 from console.view.notices import FeedLog
 from console.widgets.table import LineTable
 from engine.domain.snapshot import FeedEntry
@@ -57,6 +57,13 @@ class NoticesPane(Pane):
         state = span("follow", Tone.DIM) if self.following else span(f"{self.unread} new below (G)", Tone.INFO)
         return [state, span(f"only {self._frame.look.safe(self.only)}", Tone.INFO)] if self.only is not None else [state]
 
-    def note_line(self, frame: Frame, cells: int) -> Line:
+    def note_lines(self, frame: Frame, cells: int) -> list[Line]:
+        """The entry under the cursor, whole: over as many lines as the note has."""
         entry = self.selected
-        return span(frame.look.safe(entry.text), notices.severity_tone(entry.severity)) if entry is not None else EMPTY
+        height = max(1, self.note.size.height)
+        if entry is None:
+            return [EMPTY] * height
+        text = wrap(span(frame.look.safe(entry.text), notices.severity_tone(entry.severity)), cells, 0)
+        if len(text) > height:
+            text = (*text[: height - 1], span(plain(text[height - 1]).rstrip() + frame.look.glyphs.ellipsis, text[height - 1][-1][1]))
+        return [*text, *[EMPTY] * (height - len(text))]

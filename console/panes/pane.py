@@ -62,7 +62,12 @@ class Pane(Vertical):
             slash.show([span("/", Tone.INFO)])
             yield slash
             yield FilterInput(placeholder="words, !word for what must not be there", compact=True, select_on_focus=False)
+        yield from self.above_note()
         yield self.note
+
+    def above_note(self) -> ComposeResult:
+        """What a pane shows between its list and its note."""
+        yield from ()
 
     def update(self, frame: Frame) -> None:
         """Rows, note and title from a frame."""
@@ -79,7 +84,7 @@ class Pane(Vertical):
     def retitle(self) -> None:
         """Title and note, which depend on cursor, sort and filter as well."""
         cells = max(4, self.size.width - 4)
-        self.note.show([self.note_line(self._frame, cells)])
+        self.note.show(self.note_lines(self._frame, cells))
         title = fit_parts(self._title(), cells)
         # Compared here: what Textual gives back is not what it was given, and a new title paints the whole pane.
         if title != self._titled:
@@ -121,6 +126,10 @@ class Pane(Vertical):
 
     def note_line(self, frame: Frame, cells: int) -> Line:
         return EMPTY
+
+    def note_lines(self, frame: Frame, cells: int) -> list[Line]:
+        """As many as the style gives the note."""
+        return [self.note_line(frame, cells)]
 
     def jump(self, step: int) -> bool:
         """To the next problem in that direction; False when there is none left here."""

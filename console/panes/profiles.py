@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.app import ComposeResult
+
 from console.panes.pane import Pane
-from console.view import profiles, states
+from console.view import capacity, profiles, states
 from console.view.frame import Frame
 from console.view.lines import EMPTY, Line, Tone, span
+from console.widgets.bar import Bar
 from console.widgets.table import LineTable
 from engine.domain.snapshot import ProfileView
 
@@ -19,6 +22,18 @@ class ProfilesPane(Pane):
     def __init__(self) -> None:
         self.table = LineTable(profiles.COLUMNS, profiles.key_of, order=profiles.DEFAULT_ORDER, id="profiles-list")
         super().__init__(self.table, id="profiles")
+        self.capacity = Bar(classes="capacity")
+
+    def above_note(self) -> ComposeResult:
+        yield self.capacity
+
+    def retitle(self) -> None:
+        super().retitle()
+        frame, cells = self._frame, max(4, self.size.width - 4)
+        if frame.snapshot is not None and frame.snapshot.profiles and cells >= capacity.LEAST_CELLS:
+            self.capacity.show([capacity.draw(frame.snapshot.profiles, frame, cells)])
+        else:
+            self.capacity.show([EMPTY])
 
     @property
     def selected(self) -> ProfileView | None:

@@ -24,7 +24,7 @@ from console.view import facts, footer, header
 from console.view.availability import Situation, unavailable
 from console.view.frame import Frame
 from console.view.layout import Layout, layout_for, too_small
-from console.view.lines import Tone, span
+from console.view.lines import Tone, span, wrap
 from console.widgets.bar import Bar
 from console.widgets.keys import bindings
 from console.widgets.lines import LineList
@@ -122,7 +122,10 @@ class LiveScreen(Screen[None]):
     def _bars(self, frame: Frame) -> None:
         cells = self.app.size.width
         self.header.show([header.draw(frame, cells)])
-        self.banner.show([((" ", Tone.TEXT), *line) for line in header.banner(frame)])
+        lines = header.banner(frame)
+        if self.console.tour is not None:
+            lines += self.console.tour.line(frame, self.console.key_of("tour_next"))
+        self.banner.show([part for line in lines for part in wrap(((" ", Tone.TEXT), *line), max(20, cells - 1), 1)])
         if self.layout_now is Layout.TABS:
             self.facts.show(facts.draw(frame, cells))
             self._show_tabs(frame, cells)
@@ -146,6 +149,9 @@ class LiveScreen(Screen[None]):
             profile=frame.profile(profile),
             notice=self.notices.selected,
             undo=self.console.acting.undo_words,
+            demo=self.console.around.director is not None,
+            tour=self.console.tour is not None and not self.console.tour.over,
+            may_suspend=self.console.around.may_suspend,
         )
 
     @property

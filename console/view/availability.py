@@ -13,7 +13,8 @@ from engine.domain.snapshot import FeedEntry, ProfileView, SessionView
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is under the cursor. pane: sessions, profiles, notices or chain. undo: what the last act was, if it can go back."""
+    """What is under the cursor. pane: sessions, profiles, notices or chain. undo: what the last act was, if it can go back. demo, tour,
+    may_suspend: what this console was started with."""
 
     frame: Frame
     pane: str = "sessions"
@@ -21,6 +22,9 @@ class Situation:
     profile: ProfileView | None = None
     notice: FeedEntry | None = None
     undo: str | None = None
+    demo: bool = False
+    tour: bool = False
+    may_suspend: bool = False
 
 
 def unavailable(action: Action, now: Situation) -> str | None:
@@ -51,6 +55,14 @@ def _particular(action_id: str, now: Situation) -> str | None:
             return f"{frame.look.safe(session.key)} has no pin"
         case "clear" | "clear_blind" if profile is not None and not profile.windows and profile.window is None and not profile.error_count:
             return f"{frame.look.safe(profile.profile)} has no window to clear"
+        case "off" if frame.snapshot is not None and not frame.snapshot.profiles and not frame.snapshot.models:
+            return "there is nothing to take out of service"
+        case "on" if frame.snapshot is not None and not frame.snapshot.off:
+            return "nothing is out of service"
+        case "bulk_return" if frame.snapshot is not None and not any(s.on_fallback for s in frame.snapshot.sessions):
+            return "no session is on a fallback"
+        case "order" if now.profile is None and session is None:
+            return "order works on a provider: put the cursor on one of its profiles (2)"
         case "undo" if now.undo is None:
             return "there is no act to undo"
         case "detail" if now.pane == "sessions" and session is None:
@@ -59,6 +71,14 @@ def _particular(action_id: str, now: Situation) -> str | None:
             return "there is no row here"
         case "detail" if now.pane == "notices" and now.notice is None:
             return "there is no row here"
+        case "faults" if not now.demo:
+            return "the fault panel belongs to `failover demo`"
+        case "tour_next" if not now.tour:
+            return "there is no tour: `failover demo --tour` has one"
+        case "suspend" if not now.may_suspend:
+            return "not suspended: the gateway of this process would stop with the screen (`failover attach` may be)"
+        case "what_if" if frame.snapshot is not None and frame.snapshot.mode == "BUNDLE":
+            return "what-if needs an engine, and this is a bundle"
         case "sort" | "sort_direction" if now.pane not in ("sessions", "profiles"):
             return "this pane has an order of its own"
         case "filter" if now.pane == "chain":

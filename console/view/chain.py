@@ -13,6 +13,7 @@ from console.view.text import shorten, width
 from engine.domain.snapshot import CandidatePreview, Preview, ProfileVerdict
 
 _INDENT = 4
+_VERDICT_CELLS = 26
 _VERDICT = {"next": Tone.OK, "ready": Tone.TEXT, "probe": Tone.INFO, "skip": Tone.WARN}
 
 
@@ -61,14 +62,14 @@ def draw(row: ChainRow, frame: Frame, cells: int, names: int) -> Line:
 
 
 def names_width(all_rows: tuple[ChainRow, ...], frame: Frame, cells: int) -> int:
-    """Cells for the names: what the longest needs, but never so much that the verdicts fall off."""
+    """Cells for the names: what the longest needs, but never so much that verdict and reason fall off. Rules make way first."""
     widest = 0
     for row in all_rows:
         if row.verdict is not None:
             widest = max(widest, width(frame.look.safe(row.verdict.profile)) + _INDENT - 2)
         elif row.candidate is not None:
             widest = max(widest, width(frame.look.safe(row.candidate.ref)))
-    return max(8, min(widest, cells // 2 - 4))
+    return max(8, min(widest, cells - _VERDICT_CELLS))
 
 
 def _candidate(row: ChainRow, candidate: CandidatePreview, frame: Frame, cells: int, names: int) -> Line:

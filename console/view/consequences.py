@@ -51,6 +51,30 @@ def probe(session: SessionView, frame: Frame) -> Question:
     return Question(f"Probe the primary of {safe(session.key)}?", tuple(lines), "probe")
 
 
+def out_of_service(target: str, reason: str | None, frame: Frame) -> Question:
+    """Whom it moves is added by the engine's answer."""
+    safe = frame.look.safe
+    lines = [span(f"No session uses {safe(target)} until somebody puts it back. Turns in flight go on.")]
+    if reason:
+        lines.append(span(f"Reason: {safe(reason)}", Tone.DIM))
+    lines.append(span("Undo puts it back.", Tone.DIM))
+    return Question(f"Take {safe(target)} out of service?", tuple(lines), "take it out")
+
+
+def all_back(frame: Frame) -> Question:
+    """How many calls it costs, and who stays where it is (`override.bulk-return`)."""
+    safe = frame.look.safe
+    held: dict[str, int] = {}
+    for session in frame.snapshot.sessions if frame.snapshot is not None else ():
+        if session.on_fallback and session.source != "user":
+            held[session.selected] = held.get(session.selected, 0) + 1
+    calls = f"{len(held)} real request{'s' if len(held) != 1 else ''}"
+    lines = [span(f"Sends {calls}, one to each primary, whatever windows say. They are billed as any other.", Tone.WARN)]
+    lines += [span(f"  {safe(ref)}: {count} session{'s' if count != 1 else ''} come back if it answers") for ref, count in held.items()]
+    lines.append(span("Sessions whose primary fails stay where they are. There is no undo.", Tone.DIM))
+    return Question("Bring all sessions back to their primaries?", tuple(lines), "bring back")
+
+
 def stale(question: str, frame: Frame) -> Question:
     """Acts on old values ask again."""
     age = times.span_s(frame.age_ms // 1000)

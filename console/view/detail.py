@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.view import chain, states, times, why
+from console.view import chain, notices, states, times, waterfall, why
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, span
+from engine.domain.foresight import SessionDetail
 from engine.domain.snapshot import FeedEntry, Preview, ProfileView, SessionView, WindowView
 
 _LABEL = 16
+_TURNS = 8
+_HISTORY = 100
 
 
 def _field(label: str, *value: tuple[str, Tone]) -> Line:
@@ -17,9 +20,14 @@ def _field(label: str, *value: tuple[str, Tone]) -> Line:
 
 
 def session(
-    view: SessionView, frame: Frame, preview: Preview | None, records: Sequence[why.Record] | None, cells: int = 100
+    view: SessionView,
+    frame: Frame,
+    preview: Preview | None,
+    records: Sequence[why.Record] | None,
+    cells: int = 100,
+    found: SessionDetail | None = None,
 ) -> tuple[Line, ...]:
-    """Fields, turns in flight, the next turn's chain, then the decisions."""
+    """What it is on, turns in flight, its latest turns as waterfalls, the next turn's chain, the record's fields, then the decisions."""
     look = frame.look
     safe = look.safe
     lines: list[Line] = [
@@ -49,10 +57,12 @@ def session(
     if view.derived:
         lines.append(_field("derived", ("lives in memory only, takes no pin", Tone.DIM)))
     lines += _turns(view, frame)
+    lines += [(), span("Turns, newest first", Tone.HEAD), *waterfall.draw(found, frame, cells, _TURNS)]
     lines += [(), span("Next turn", Tone.HEAD), chain.headline(preview, view.key, frame, cells)]
     rows = chain.rows(preview)
     names = chain.names_width(rows, frame, cells)
     lines += [chain.draw(row, frame, cells, names) for row in rows]
+    lines += [(), span("Fields of its record, and who wrote them", Tone.HEAD), *waterfall.fields(found, frame)]
     lines += [(), span("Decisions, newest turn first", Tone.HEAD)]
     lines += [span("asking the engine", Tone.DIM)] if records is None else why.draw(records, frame)
     return tuple(lines)
@@ -76,8 +86,8 @@ def _turns(view: SessionView, frame: Frame) -> list[Line]:
     return lines
 
 
-def profile(view: ProfileView, frame: Frame) -> tuple[Line, ...]:
-    """State, windows each with its own clock, counters, the sessions that use it."""
+def profile(view: ProfileView, frame: Frame, feed: Sequence[FeedEntry] = ()) -> tuple[Line, ...]:
+    """State, windows each with its own clock, counters, the sessions that use it, and its history from the feed."""
     look = frame.look
     safe = look.safe
     tone = states.tone_of(view.state, view.detail)
@@ -100,8 +110,25 @@ def profile(view: ProfileView, frame: Frame) -> tuple[Line, ...]:
         span("none: it can be used now" if view.state == "ready" else "none", Tone.DIM)
     ]
     lines += [(), span(f"Used by {len(view.used_by)} session{'s' if len(view.used_by) != 1 else ''}", Tone.HEAD)]
-    lines += [span(safe(key)) for key in view.used_by[:200]]
+    lines += [_user(key, frame) for key in view.used_by[:200]]
+    history = [entry for entry in feed if entry.profile == view.profile][-_HISTORY:]
+    lines += [(), span("History, newest first", Tone.HEAD)]
+    lines += [_past(entry, frame) for entry in reversed(history)] or [span("nothing in the feed is about it", Tone.DIM)]
     return tuple(lines)
+
+
+def _user(key: str, frame: Frame) -> Line:
+    session = frame.session(key)
+    on = f"  on {frame.look.safe(session.active)}" if session is not None else ""
+    pin = f", pinned ({frame.look.safe(session.pin_source)})" if session is not None and session.pin_source else ""
+    return ((frame.look.safe(key), Tone.TEXT), (on + pin, Tone.DIM))
+
+
+def _past(entry: FeedEntry, frame: Frame) -> Line:
+    look = frame.look
+    session = f"  {look.safe(entry.session)}" if entry.session else ""
+    tone = notices.severity_tone(entry.severity) if entry.severity in ("warning", "error") else Tone.TEXT
+    return ((times.stamp(entry.at, frame.now, utc=look.utc), Tone.DIM), (f"  {look.safe(entry.text)}", tone), (session, Tone.DIM))
 
 
 def _window(window: WindowView, frame: Frame) -> Line:

@@ -14,7 +14,7 @@ def truth_word(frame: Frame) -> str:
     """LIVE, DEMO, FROZEN 12 behind, STALE 9s, ENGINE DOWN 14s: never more than is so."""
     match frame.truth:
         case Truth.LIVE:
-            return "DEMO" if frame.snapshot is not None and frame.snapshot.mode == "DEMO" else "LIVE"
+            return frame.snapshot.mode if frame.snapshot is not None and frame.snapshot.mode in ("DEMO", "BUNDLE") else "LIVE"
         case Truth.FROZEN:
             return f"FROZEN {frame.behind} behind"
         case Truth.STALE | Truth.DOWN:
@@ -41,7 +41,7 @@ def _parts(frame: Frame, snapshot: Snapshot | None) -> list[tuple[int, Line]]:
     parts: list[tuple[int, Line]] = [(9, span("failover", Tone.STRONG)), (0, truth)]
     if snapshot is None:
         return parts
-    if snapshot.speed != 1.0:
+    if snapshot.speed not in (0.0, 1.0):
         parts.append((2, span(f"{glyphs.times}{snapshot.speed:g}", Tone.INFO)))
     if frame.read_only or snapshot.read_only:
         parts.append((1, span("READ-ONLY", Tone.INFO)))

@@ -28,6 +28,8 @@ Span = tuple[str, Tone]
 Line = tuple[Span, ...]
 
 EMPTY: Line = ()
+_NEAR = 10
+"""Cells between two changes that cost less to send again than to jump over."""
 
 
 def span(text: str, tone: Tone = Tone.TEXT) -> Line:
@@ -84,6 +86,31 @@ def fit_parts(parts: Iterable[tuple[int, Line]], cells: int, separator: str = " 
             break
         kept.remove(max(kept, key=lambda item: item[0]))
     return join((part for _, part in kept), separator)
+
+
+def changed_cells(old: Line, new: Line) -> list[tuple[int, int]]:
+    """Where `new` looks different: first cell and number of cells of each run; both lines are as wide as each other. What a countdown
+    changes is a few cells, and a terminal at the end of a slow ssh is sent no more than those."""
+    if len(old) != len(new) or any(len(a) != len(b) for (a, _), (b, _) in zip(old, new, strict=True)):
+        return [(0, line_width(new))]
+    runs: list[tuple[int, int]] = []
+    place = 0
+    for (was, before), (now, after) in zip(old, new, strict=True):
+        if was == now and before is after:
+            place += width(now)
+            continue
+        if before is not after or len(now) != width(now) or len(was) != width(was):
+            # A wide character may be in it: cells and characters do not match.
+            first, last = 0, width(now)
+        else:
+            same = [a == b for a, b in zip(was, now, strict=True)]
+            first, last = same.index(False), len(same) - same[::-1].index(False)
+        if runs and place + first - sum(runs[-1]) < _NEAR:
+            runs[-1] = (runs[-1][0], place + last - runs[-1][0])
+        else:
+            runs.append((place + first, last - first))
+        place += width(now)
+    return runs
 
 
 def wrap(line: Line, cells: int, hang: int = 2) -> tuple[Line, ...]:

@@ -8,7 +8,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console.view.lines import EMPTY, Line, pad
+from console.view.lines import EMPTY, Line, changed_cells, pad
 from console.widgets.paint import paint_of
 
 
@@ -32,7 +32,10 @@ class Bar(Widget):
             return
         for y, (old, new) in enumerate(zip(before, self._lines, strict=True)):
             if old != new:
-                self.refresh(Region(0, y, max(1, self.size.width), 1))
+                cells = max(1, self.size.width)
+                runs = changed_cells(pad(old, cells), pad(new, cells))
+                if runs:
+                    self.refresh(*(Region(left, y, count, 1) for left, count in runs))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._lines)

@@ -6,6 +6,7 @@ It keeps the cursor on an identity, not on a row number. What a row means, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
@@ -17,7 +18,7 @@ from textual.strip import Strip
 
 from console.actions import Scope
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, pad
+from console.view.lines import Line, Tone, changed_cells, line_width, pad
 from console.widgets.keys import bindings
 from console.widgets.paint import paint_of
 
@@ -25,6 +26,20 @@ T = TypeVar("T")
 _GUTTER = 2
 _MARGIN = 1
 _Drawn = tuple[Line, str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A line of a text, known by its place."""
+
+    place: int
+    line: Line
+
+    def key(self) -> str:
+        return str(self.place)
+
+    def draw(self, frame: Frame, cells: int) -> Line:
+        return pad(self.line, cells)
 
 
 class LineList(ScrollView, Generic[T], can_focus=True):
@@ -226,6 +241,15 @@ class LineList(ScrollView, Generic[T], can_focus=True):
         """Ask for a repaint of the lines that would look different, and of no other."""
         if not self.is_attached or not self.size or not self.display:
             return
+        dirty: list[Region] = []
         for y in range(self.size.height):
-            if self._drawn.get(y) != self._line_at(y):
-                self.refresh(Region(0, y, self.size.width, 1))
+            was, now = self._drawn.get(y), self._line_at(y)
+            if was == now:
+                continue
+            if was is None or was[1:] != now[1:] or line_width(was[0]) != line_width(now[0]):
+                dirty.append(Region(0, y, self.size.width, 1))
+            else:
+                # To what was drawn last, which is what stands in the terminal: also when several changes come between two paints.
+                dirty += [Region(left, y, cells, 1) for left, cells in changed_cells(was[0], now[0])]
+        if dirty:
+            self.refresh(*dirty)

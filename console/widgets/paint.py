@@ -19,6 +19,7 @@ from console.view.lines import Line, Span, Tone
 from console.view.text import width
 
 _KEPT = 2_000
+_SEVEN_BIT = {"…": "~", "·": "-", "×": "x", "→": ">"}
 _BOLD = frozenset({Tone.STRONG, Tone.HEAD, Tone.BAD})
 
 
@@ -63,7 +64,7 @@ class Paint:
         # The view uses the right glyphs; this is for what it may have missed, one cell for one cell.
         if not self.seven_bit or text.isascii():
             return text
-        return "".join(char if char.isascii() else ("~" if char == "…" else "?") * width(char) for char in text)
+        return "".join(char if char.isascii() else _SEVEN_BIT.get(char, "?") * width(char) for char in text)
 
     def content(self, line: Line) -> Content:
         """For the places that Textual draws: titles and dialogs. Never markup."""

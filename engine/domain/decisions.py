@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from engine.domain.naming import camel
@@ -56,6 +57,29 @@ class Decision:
 
 
 _FIELDS = tuple(f.name for f in fields(Decision))
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which records are meant, besides their session and turn. provider: of the candidate. since: inclusive, until: exclusive, epoch ms."""
+
+    provider: str | None = None
+    reason: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+    def admits(self, record: Mapping[str, object]) -> bool:
+        """record: as JSON."""
+        at = record.get("at")
+        return (
+            self.provider in (None, record.get("candidateProvider"))
+            and self.reason in (None, record.get("reason"))
+            and (self.since is None or (isinstance(at, int) and at >= self.since))
+            and (self.until is None or (isinstance(at, int) and at < self.until))
+        )
+
+
+EVERY = Matching()
 
 FOREIGN = ("session", "code", "error", "detail", "fallbackStepFromFailureDetail")
 """What a caller or a provider wrote, by JSON name: the members that may quote a secret. The others are our words and configured names."""

@@ -12,17 +12,22 @@ from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef, ProfileId
 from engine.domain.settings import ProviderSettings
 
+ANSWER = "answer"
+COUNT_TOKENS = "count_tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class Payload:
     """A request as the application sent it. api: the caller's dialect (`openai-completions`, ...). body: parsed once; raw: the same as
-    bytes. headers: those that may be forwarded, lower-case; credentials of the caller are never among them."""
+    bytes. headers: those that may be forwarded, lower-case; credentials of the caller are never among them. task: ANSWER or
+    COUNT_TOKENS."""
 
     api: str
     body: Mapping[str, object]
     raw: bytes
     stream: bool
     headers: Mapping[str, str] = field(default_factory=dict)
+    task: str = ANSWER
 
 
 class AnswerBroken(Exception):
@@ -35,7 +40,8 @@ class AnswerBroken(Exception):
 
 class Answer(Protocol):
     """An upstream answer that has reached its first content, or ended without any (`empty`). headers: upstream's, lower-case names, only
-    those that may be passed on. calls: upstream HTTP calls made (client retries included)."""
+    those that may be passed on. calls: upstream HTTP calls made (client retries included). response_id: under which upstream keeps this
+    answer. notes: what a conversion left out."""
 
     @property
     def status(self) -> int: ...
@@ -47,6 +53,10 @@ class Answer(Protocol):
     def streamed(self) -> bool: ...
     @property
     def calls(self) -> int: ...
+    @property
+    def response_id(self) -> str | None: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The answer's bytes as they arrive, what was held before the first content included; raises AnswerBroken."""
@@ -97,3 +107,4 @@ class Answered:
     attempts: int
     reason: str | None
     notices: tuple[str, ...]
+    upstream_ms: float = 0.0

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.domain.acts import Act, ActResult
+from engine.domain.decisions import EVERY, Matching
+from engine.domain.foresight import Assumption, Moves, SessionDetail, WhatIf
 from engine.domain.ids import SessionKey
 from engine.domain.snapshot import Preview, Snapshot
 
@@ -31,10 +33,22 @@ class Operations(Protocol):
 
     async def preview(self, session: SessionKey) -> Preview: ...
 
+    async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
+        """The session's next turn under assumptions, by the policy code on a copy of the state: no call, no change."""
+        ...
+
+    async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
+        """Whose next turn would go elsewhere under assumptions: what an act on all sessions will do, before it is confirmed."""
+        ...
+
+    async def detail(self, session: SessionKey) -> SessionDetail:
+        """Its latest turns with their attempts, and its fields with who wrote them."""
+        ...
+
     async def act(self, act: Act, by: str) -> ActResult: ...
 
     async def decisions(
-        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100
+        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
         """Decision records, newest first."""
         ...

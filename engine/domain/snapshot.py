@@ -117,6 +117,26 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
+class OffView:
+    """What an operator took out of service: a profile id, a provider or `provider/model`."""
+
+    target: str
+    since: int
+    by: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderView:
+    """The order in which a provider's profiles are tried, before windows are looked at. rule: where it comes from (`order.stored`: an
+    operator set it). Of the agent `main`."""
+
+    provider: str
+    rule: str
+    profiles: tuple[ProfileId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything the live screen shows, at one instant. mode: LIVE or DEMO. speed: of policy time (demo)."""
 
@@ -137,6 +157,8 @@ class Snapshot:
     speed: float = 1.0
     models: tuple[str, ...] = ()
     undo: tuple[str, str] | None = None
+    off: tuple[OffView, ...] = ()
+    orders: tuple[OrderView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.domain.credentials import Credential
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.ids import AgentId, ProfileId, SessionKey
 from engine.domain.sessions import Session
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff, UsageStats
 
 
@@ -74,6 +76,14 @@ class PutOff:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAnswer:
+    """Who made the answer that upstream keeps under this id; None forgets it."""
+
+    id: str
+    answer: StoredAnswer | None
+
+
+@dataclass(frozen=True, slots=True)
 class AppendDecision:
     """record: the JSON of `log.record`, masked."""
 
@@ -102,6 +112,7 @@ Change = (
     | RemoveCredential
     | PutOrder
     | PutOff
+    | PutAnswer
     | AppendDecision
     | AppendFeed
     | AppendAudit
@@ -126,6 +137,7 @@ class Stored:
     off: Mapping[str, OperatorOff]
     notes: tuple[str, ...] = ()
     feed: tuple[Mapping[str, object], ...] = ()
+    answers: Mapping[str, StoredAnswer] = field(default_factory=dict)
 
 
 class StateStore(Protocol):
@@ -156,6 +168,8 @@ class StateStore(Protocol):
         """What is wrong with the store right now (disk full, read-only, locked), None when all is well."""
         ...
 
-    async def decisions(self, *, session: str | None = None, turn: str | None = None, limit: int = 100) -> Sequence[Mapping[str, object]]:
+    async def decisions(
+        self, *, session: str | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
+    ) -> Sequence[Mapping[str, object]]:
         """Newest first."""
         ...

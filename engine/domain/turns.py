@@ -24,6 +24,8 @@ class TurnRequest:
     gateway request names. cron_model: the payload's model. fallbacks: the turn's own list; None = inherit, () = strict.
     budget_ms: total budget, replaces the configured one. inexpressible: candidates whose dialect cannot express the request.
     held_by: the (ref, profile) that holds the stored state this request continues; other candidates are dialect-unsupported.
+    held_somewhere: it continues stored state of which nobody knows whose it is: the first candidate's first profile only.
+    continues: the ids of that state.
     """
 
     turn: TurnId
@@ -41,6 +43,8 @@ class TurnRequest:
     silent: bool = False
     inexpressible: frozenset[ModelRef] = frozenset()
     held_by: tuple[ModelRef, ProfileId | None] | None = None
+    held_somewhere: bool = False
+    continues: tuple[str, ...] = ()
 
     @property
     def owner(self) -> AgentId:

@@ -14,6 +14,8 @@ from engine.gateway.answer_headers import answer_headers, notice_comments
 from engine.gateway.dialects.dialect import Dialect
 from engine.gateway.engine_port import Turn
 from engine.gateway.hangup import HangUp
+from engine.gateway.inline_notice import InlineNotice
+from engine.gateway.metrics import Metrics
 from engine.gateway.outcome import failed_reply
 from engine.gateway.reply import Receive, Reply, Send, encoded
 
@@ -23,7 +25,8 @@ BROKE_OFF = "The provider's answer broke off after it had begun: what came is in
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a conversation needs besides its turn. started: time.perf_counter() of the request. now_ms: the engine's clock."""
+    """What a conversation needs besides its turn. started: time.perf_counter() of the request. now_ms: the engine's clock. cannot: what
+    some candidate's dialect cannot express."""
 
     turn_id: str
     dialect: Dialect
@@ -32,6 +35,8 @@ class Context:
     started: float
     now_ms: Callable[[], int]
     mask: Callable[[str], str]
+    metrics: Metrics
+    cannot: str = ""
 
 
 async def converse(turn: Turn, context: Context, receive: Receive, send: Send) -> None:
@@ -41,7 +46,8 @@ async def converse(turn: Turn, context: Context, receive: Receive, send: Send) -
         got = await turn.answer()
         if isinstance(got, TurnResult):
             if got.outcome is not TurnOutcome.ABORTED:
-                await failed_reply(got, context.dialect, context.settings, context.now_ms(), context.mask).send(send)
+                reply = failed_reply(got, context.dialect, context.settings, context.now_ms(), context.mask, context.cannot)
+                await reply.send(send)
         elif got.answer.streamed:
             await _stream(turn, got, context, send)
         else:
@@ -52,10 +58,12 @@ async def converse(turn: Turn, context: Context, receive: Receive, send: Send) -
         raise
     finally:
         watch.stop()
+        context.metrics.ended(await turn.result(), context.dialect.api)
 
 
 def _headers(answered: Answered, context: Context) -> list[tuple[bytes, bytes]]:
     took_ms = (time.perf_counter() - context.started) * 1000
+    context.metrics.took((took_ms - answered.upstream_ms) / 1000)
     shown = answer_headers(answered, context.turn_id, shows_profile=context.shows_profile, took_ms=took_ms, mask=context.mask)
     return encoded(shown)
 
@@ -84,13 +92,20 @@ async def _whole(turn: Turn, answered: Answered, context: Context, send: Send) -
 async def _stream(turn: Turn, answered: Answered, context: Context, send: Send) -> None:
     dialect = context.dialect
     before = notice_comments(answered.notices)
+    inline: InlineNotice | None = None
     if answered.notices and context.settings.gateway.notices == "inline":
-        before += dialect.notice_event("\n".join(answered.notices), answered.served.model)
+        text = "\n".join(answered.notices)
+        event = dialect.notice_event(text, answered.served.model)
+        before += event
+        inline = InlineNotice(dialect, text) if not event else None
     await send({"type": "http.response.start", "status": answered.answer.status, "headers": _headers(answered, context)})
     last = b"\n\n"
     broken = False
     try:
         async for chunk in turn.chunks():
+            if inline is not None:
+                chunk = inline.put(chunk)
+                inline = inline if inline.waiting else None
             if before:
                 chunk, before = before + chunk, b""
             if chunk:
@@ -99,6 +114,9 @@ async def _stream(turn: Turn, answered: Answered, context: Context, send: Send) 
     except AnswerBroken:
         broken = True
     end = before
+    if inline is not None and inline.rest:
+        end += inline.rest
+        last = end
     if broken or await _broke(turn):
         # A blank line first, so that nothing half-sent can swallow the event.
         gap = b"" if last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n\n"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 from engine.domain.exchange import Answered, Payload
 from engine.domain.ids import TurnId
 from engine.domain.settings import Settings
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.turns import TurnRequest, TurnResult
 
 
@@ -31,7 +32,8 @@ class Turn(Protocol):
 
 
 class Engine(Protocol):
-    """settings: the current generation, a new object when it changes. ready: some profile is usable. draining: no new turns."""
+    """settings: the current generation, a new object when it changes. ready: some profile is usable. draining: no new turns.
+    open_windows: how many, by kind."""
 
     @property
     def settings(self) -> Settings: ...
@@ -39,6 +41,12 @@ class Engine(Protocol):
     def draining(self) -> bool: ...
     @property
     def ready(self) -> bool: ...
+    @property
+    def open_windows(self) -> Mapping[str, int]: ...
+
+    def stored_answer(self, name: str) -> StoredAnswer | None:
+        """Who made the answer that upstream keeps under this id; None when it was never seen."""
+        ...
 
     def new_turn_id(self) -> TurnId: ...
 

@@ -37,7 +37,8 @@ class ModelNames:
         self._by_model: dict[str, ModelRef] = {}
         for ref in self.refs:
             self._by_model.setdefault(ref.model, ref)
-        self._inexpressible: dict[str, frozenset[ModelRef]] = {}
+        self._by_api: dict[str, frozenset[ModelRef]] = {}
+        self._apis = frozenset(found for ref in self.refs if (found := self.api_of(ref)) is not None)
         self._meant: dict[tuple[str, str], Meaning] = {}
 
     def meaning(self, name: str | None, api: str) -> Meaning | None:
@@ -72,17 +73,21 @@ class ModelNames:
         yield from ((name, "failover") for name in self.settings.gateway.models if name not in AUTO)
         yield from ((str(ref), ref.provider) for ref in self.refs)
 
-    def inexpressible(self, api: str) -> frozenset[ModelRef]:
-        """The configured models whose provider speaks another dialect (`gate.dialect-unsupported`)."""
-        found = self._inexpressible.get(api)
+    def apis_beside(self, api: str) -> frozenset[str]:
+        """The other APIs that configured models are spoken to by."""
+        return self._apis - {api}
+
+    def of_api(self, api: str) -> frozenset[ModelRef]:
+        """The configured models whose provider speaks it."""
+        found = self._by_api.get(api)
         if found is None:
-            found = self._inexpressible[api] = frozenset(ref for ref in self.refs if not self.speaks(ref, api))
+            found = self._by_api[api] = frozenset(ref for ref in self.refs if self.api_of(ref) == api)
         return found
 
-    def speaks(self, ref: ModelRef, api: str) -> bool:
-        """True also for an unknown provider: that has a reason of its own."""
+    def api_of(self, ref: ModelRef) -> str | None:
+        """None for an unknown provider: that has a reason of its own."""
         provider = self.settings.providers.get(ref.provider)
-        return provider is None or provider.api == api
+        return provider.api if provider is not None else None
 
     def _target(self, target: str) -> Meaning | None:
         if target in AUTO:

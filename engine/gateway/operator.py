@@ -12,10 +12,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from engine.domain.decisions import Matching
 from engine.domain.errors import FailoverError, UsageError
 from engine.domain.ids import SessionKey
 from engine.domain.operations import Event, Operations
-from engine.gateway.wire import BY_HEADER, INSTANCE_HEADER, dump, dump_error, load_act, load_by
+from engine.gateway.wire import BY_HEADER, INSTANCE_HEADER, dump, dump_error, load_act, load_by, load_question
 
 PREFIX = "/operator/"
 HEARTBEAT_S = 3.0
@@ -44,6 +45,12 @@ class OperatorApi:
             "events": self._events,
             "preview": self._preview,
             "decisions": self._decisions,
+            "detail": self._detail,
+        }
+        self._posts: dict[str, Callable[[Request], Awaitable[Response]]] = {
+            "acts": self._acts,
+            "what_if": self._what_if,
+            "moves": self._moves,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,10 +71,12 @@ class OperatorApi:
             refusal = _refuse(401, "The operator token is missing or wrong", next_step=how)
             refusal.headers["www-authenticate"] = "Bearer"
             return refusal
-        view = self._acts if name == "acts" else self._views.get(name)
+        view = self._posts.get(name) or self._views.get(name)
         if view is None:
-            return _refuse(404, "No such operator route", request.url.path, f"there are {', '.join([*self._views, 'acts', 'instance'])}")
-        wanted = "POST" if name == "acts" else "GET"
+            return _refuse(
+                404, "No such operator route", request.url.path, f"there are {', '.join([*self._views, *self._posts, 'instance'])}"
+            )
+        wanted = "POST" if name in self._posts else "GET"
         if request.method != wanted:
             refusal = _refuse(405, f"{name} is {wanted} only", f"it was asked with {request.method}")
             refusal.headers["allow"] = wanted
@@ -99,19 +108,38 @@ class OperatorApi:
         limit = _whole(query.get("limit"), "limit", 100)
         if not 1 <= limit <= MAX_DECISIONS:
             raise UsageError("The limit does not fit", f"limit: is {limit}", f"ask for 1 to {MAX_DECISIONS}")
-        found = await self._operations.decisions(session=SessionKey(session) if session else None, turn=turn, limit=limit)
+        since, until = (_whole(query[name], name, 0) if query.get(name) else None for name in ("since", "until"))
+        matching = Matching(query.get("provider") or None, query.get("reason") or None, since, until)
+        key = SessionKey(session) if session else None
+        found = await self._operations.decisions(session=key, turn=turn, limit=limit, matching=matching)
         return _json({"decisions": [dict(record) for record in found]})
 
+    async def _detail(self, request: Request) -> Response:
+        session = request.query_params.get("session")
+        if not session:
+            raise UsageError("The detail of which session?", "session: is missing", "ask for /operator/detail?session=KEY")
+        return _raw(dump(await self._operations.detail(SessionKey(session))))
+
+    async def _what_if(self, request: Request) -> Response:
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        session, assumptions = load_question(body)
+        if not session:
+            raise UsageError("What if, for which session?", "session: is missing")
+        return _raw(dump(await self._operations.what_if(SessionKey(session), assumptions)))
+
+    async def _moves(self, request: Request) -> Response:
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        return _raw(dump(await self._operations.moves(load_question(body)[1])))
+
     async def _acts(self, request: Request) -> Response:
-        body = bytearray()
-        try:
-            async for part in request.stream():
-                body += part
-                if len(body) > MAX_ACT_BYTES:
-                    return _refuse(413, "The act is too large", f"an act has at most {MAX_ACT_BYTES} bytes")
-        except ClientDisconnect:
-            return _refuse(400, "The act did not arrive whole", "the caller went away")
-        result = await self._operations.act(load_act(bytes(body)), load_by(request.headers.get(BY_HEADER)))
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        result = await self._operations.act(load_act(body), load_by(request.headers.get(BY_HEADER)))
         return _raw(dump(result), 200 if result.ok else 409)
 
     async def _events(self, request: Request) -> Response:
@@ -144,6 +172,19 @@ class OperatorApi:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
+
+
+async def _body(request: Request) -> bytes | Response:
+    """What was posted, or the refusal."""
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_ACT_BYTES:
+                return _refuse(413, "The act is too large", f"an act has at most {MAX_ACT_BYTES} bytes")
+    except ClientDisconnect:
+        return _refuse(400, "The act did not arrive whole", "the caller went away")
+    return bytes(body)
 
 
 def _whole(text: str | None, name: str, absent: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
@@ -30,6 +30,8 @@ DEAD_CREDENTIALS: frozenset[str] = frozenset(
 UNKNOWN_MODEL: frozenset[str] = frozenset({FailoverReason.MODEL_NOT_FOUND, SkipReason.UNKNOWN_PROVIDER})
 STOPPING: frozenset[str] = frozenset({FailoverReason.FORMAT, FailoverReason.CONTEXT_OVERFLOW})
 
+UNSUPPORTED = "dialect_unsupported"
+
 NO_RETRY = {"x-should-retry": "false"}
 """Else an SDK multiplies the attempts that the engine has made already."""
 
@@ -46,9 +48,13 @@ class Verdict:
     candidates: Sequence[Mapping[str, str]] = ()
 
 
-def failed_reply(result: TurnResult, dialect: Dialect, settings: Settings, now_ms: int, mask: Callable[[str], str]) -> Reply:
-    """now_ms: of the engine's clock. mask: takes secrets out of what an upstream said."""
+def failed_reply(
+    result: TurnResult, dialect: Dialect, settings: Settings, now_ms: int, mask: Callable[[str], str], cannot: str = ""
+) -> Reply:
+    """now_ms: of the engine's clock. mask: takes secrets out of what an upstream said. cannot: what could not be expressed elsewhere."""
     found = verdict(result, dialect, settings, now_ms)
+    if cannot and found.code == UNSUPPORTED:
+        found = replace(found, message=f"{found.message} What stands in the way: {cannot}.")
     reason = result.error.reason if result.error is not None else None
     headers = {**masked(found.headers, mask), "x-failover-turn": result.turn, "x-failover-attempts": str(len(result.attempts))}
     headers["x-failover-selected"] = str(result.selected)
@@ -92,7 +98,7 @@ def verdict(result: TurnResult, dialect: Dialect, settings: Settings, now_ms: in
     if reasons <= UNKNOWN_MODEL:
         return Verdict(404, "model_not_found", error.text)
     if reasons <= {SkipReason.DIALECT_UNSUPPORTED}:
-        return Verdict(400, "dialect_unsupported", error.text)
+        return Verdict(400, UNSUPPORTED, error.text)
     listed = [{"model": str(ref), "reason": reason} for ref, reason in by_candidate.items()]
     return Verdict(503, "all_models_failed", error.text, candidates=listed)
 

@@ -21,7 +21,11 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: float) -> bytes:
-    """Raises Refused 413, also for a body without a stated length, and CallerGone."""
+    """Raises Refused 413, also for a body without a stated length, 415 for an encoded one, and CallerGone."""
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        # Passed on, the header would not fit the body that goes up, which is written anew where the model changes.
+        raise Refused(415, "encoding_not_supported", f"The request's body is encoded as {encoding[:40]!r}. Send it uncompressed.")
     limit = int(limit_mb * 1024 * 1024)
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
@@ -52,15 +56,24 @@ def parse_object(raw: bytes) -> dict[str, object]:
     if not raw.strip():
         raise Refused(400, "invalid_json", "The request has no body. Send a JSON object.")
     try:
-        text = raw.decode(json.detect_encoding(raw), "surrogatepass")
+        text = _text(raw)
         value = _DECODER.decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise Refused(400, "invalid_json", "The request's JSON is nested too deeply. Flatten it.") from None
     except ValueError as error:
-        raise Refused(400, "invalid_json", f"The request is not valid JSON: {error}. Send a JSON object.") from None
+        # The one error of the parser that speaks of Python instead of JSON.
+        what = "it holds a number of thousands of digits" if "integer string conversion" in str(error) else error
+        raise Refused(400, "invalid_json", f"The request is not valid JSON: {what}. Send a JSON object.") from None
     if not isinstance(value, dict):
         raise Refused(400, "invalid_json", f"The request is a JSON {_kind(value)}. Send a JSON object.")
     return value
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode(json.detect_encoding(raw), "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 at byte {error.start}") from None
 
 
 def _kind(value: object) -> str:

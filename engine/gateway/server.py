@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import uvicorn
 
@@ -18,12 +19,19 @@ from engine.domain.errors import StartError
 from engine.domain.settings import GatewaySettings
 from engine.gateway.app import GatewayApp
 from engine.gateway.guard import is_loopback
+from engine.gateway.request_head import BoundedHead
 
 BACKLOG = 1024
+log = logging.getLogger("failover.gateway")
+
 KEEP_ALIVE_S = 75
 LEFTOVERS_S = 1
 """After the drain: what has not ended by then is cut."""
 
+SAID_AGAIN_S = 30.0
+"""A lack that goes on is not told more often."""
+
+_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _BOTH_STACKS = (socket.AF_INET, socket.AF_INET6)
 
 
@@ -81,6 +89,23 @@ def _cannot_bind(error: OSError, host: str, port: int) -> StartError:
     return StartError(f"the gateway cannot listen on {host}:{port}", str(error), "set gateway.host to an address of this machine")
 
 
+class _AcceptTrouble:
+    """The loop's exception handler while the gateway serves: asyncio tells a lack of file descriptors by up to a thousand tracebacks a
+    second, which fills disks and stops a process whose standard error nobody reads. Connections wait until one is free, as asyncio has it.
+    """
+
+    def __init__(self) -> None:
+        self._quiet_until = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._quiet_until:
+            self._quiet_until = loop.time() + SAID_AGAIN_S
+            log.error("new connections wait: %s. Raise the limit (ulimit -n), or look at what keeps so many open.", error.strerror)
+
+
 class _Quiet(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -99,7 +124,7 @@ class GatewayServer:
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=BoundedHead,
             ws="none",
             lifespan="off",
             loop="none",
@@ -114,6 +139,7 @@ class GatewayServer:
 
     async def serve(self) -> None:
         """Until `stop` or `drain`, or its cancellation."""
+        asyncio.get_running_loop().set_exception_handler(_AcceptTrouble())
         try:
             await self._server.serve(sockets=self._sockets)
         finally:

@@ -43,17 +43,25 @@ class Conversation:
         return self.key if ref is None else SessionKey(f"{self.key}#{ref}")
 
 
-def conversation_of(headers: Mapping[str, str], body_ids: Iterable[str], first_user_message: object, client: str) -> Conversation:
-    """body_ids: the dialect's, in their order. client: the caller's address. Raises Refused 400 for an id in a header that cannot be a
+def conversation_of(
+    headers: Mapping[str, str], body_ids: Iterable[str], first_user_message: object, client: str, continued: SessionKey | None = None
+) -> Conversation:
+    """body_ids: the dialect's, in their order. client: the caller's address. continued: the session of the answer that the request goes
+    on from (`previous_response_id`); only a header names another. Raises Refused 400 for an id in a header that cannot be a
     key."""
-    key = _from_headers(headers) or next((_bounded(found) for found in body_ids if found.strip()), None)
+    key = _from_headers(headers)
+    if key is None and continued is not None and not continued.startswith(DERIVED):
+        key = continued
+    if key is None and continued is None:
+        key = next((_bounded(found) for found in body_ids if found.strip()), None)
     if key is not None:
         return Conversation(SessionKey(key))
     credential = headers.get("authorization") or headers.get("x-api-key") or headers.get("api-key") or ""
     agent = headers.get("user-agent", "")
     caller = _digest(f"{client}\n{agent}\n{credential}")
     product = "".join(c for c in agent.split(" ")[0][:40] if c.isascii() and c.isprintable()) or "unnamed"
-    return Conversation(SessionKey(f"{DERIVED}{caller}:{_digest(_text(first_user_message))}"), f"{product} at {client} ({caller[:6]})")
+    derived = continued or SessionKey(f"{DERIVED}{caller}:{_digest(_text(first_user_message))}")
+    return Conversation(derived, f"{product} at {client} ({caller[:6]})")
 
 
 def _from_headers(headers: Mapping[str, str]) -> str | None:

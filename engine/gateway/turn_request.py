@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from engine.domain.exchange import ANSWER, COUNT_TOKENS
 from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, TurnId
 from engine.domain.turns import RunKind, TurnRequest
 from engine.gateway.dialects.dialect import Dialect
 from engine.gateway.model_names import OWN_SELECTION, Meaning, ModelNames
 from engine.gateway.reply import Refused
 from engine.gateway.session_key import Conversation
+from engine.providers.conversion.expressible import why_inexpressible
 
 MAX_NAME = 300
 MAX_FALLBACKS = 50
@@ -24,8 +26,9 @@ def turn_request(
     dialect: Dialect,
     names: ModelNames,
     conversation: Conversation,
+    task: str = ANSWER,
 ) -> TurnRequest:
-    """Raises Refused 400 for a header that cannot be understood, 404 for a model that is not configured."""
+    """task: of the payload. Raises Refused 400 for a header that cannot be understood, 404 for a model that is not configured."""
     meaning = _meaning(body.get("model"), dialect, names)
     kind = _kind(headers)
     ref = meaning.ref
@@ -34,20 +37,41 @@ def turn_request(
     if fallbacks is None and ref is not None and not by_turn and names.settings.gateway.requested == "strict":
         fallbacks = ()
     named = ref if not by_turn else None
-    inexpressible = names.inexpressible(dialect.api)
-    beside = [r for r in (ref, *(fallbacks or ())) if r is not None and not names.speaks(r, dialect.api)]
+    counting = task == COUNT_TOKENS
     return TurnRequest(
         turn=turn,
         session=conversation.of_model(named),
         kind=kind,
         agent=meaning.agent or _agent(headers, names),
+        image=names.settings.image_model is not None and not counting and dialect.shows_images(body),
         side_effect_only=_side_effects_only(headers),
         budget_ms=_budget_ms(headers),
         requested=named,
         cron_model=ref if by_turn else None,
         fallbacks=fallbacks,
-        inexpressible=inexpressible.union(beside) if beside else inexpressible,
+        per_run=counting,
+        silent=counting,
+        inexpressible=_inexpressible(body, dialect, names, task, [r for r in (ref, *(fallbacks or ())) if r is not None]),
     )
+
+
+def what_cannot_be_said(body: Mapping[str, object], dialect: Dialect, names: ModelNames, task: str) -> str:
+    """Why candidates of other dialects were left out, for the caller."""
+    reasons = (why_inexpressible(dialect.api, body, api, task) for api in sorted(names.apis_beside(dialect.api)))
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason is not None))
+
+
+def _inexpressible(
+    body: Mapping[str, object], dialect: Dialect, names: ModelNames, task: str, named: list[ModelRef]
+) -> frozenset[ModelRef]:
+    """The models, configured or named by the request, in whose dialect it cannot be expressed."""
+    own = dialect.api
+    apis = names.apis_beside(own) | {api for ref in named if (api := names.api_of(ref)) is not None and api != own}
+    unable = {api for api in apis if why_inexpressible(own, body, api, task) is not None}
+    found: frozenset[ModelRef] = frozenset()
+    for api in unable:
+        found |= names.of_api(api)
+    return found.union(ref for ref in named if names.api_of(ref) in unable) if unable else found
 
 
 def unknown_model(name: str, names: ModelNames) -> Refused:

@@ -4,17 +4,18 @@ Shared by both ends so that a name is spelled once. No routes, no HTTP library a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, get_args
+from typing import Any, cast, get_args
 from urllib.parse import quote, unquote
 
 from pydantic import TypeAdapter, ValidationError
 
 from engine.domain.acts import Act, ActResult
 from engine.domain.errors import FailoverError, UsageError
+from engine.domain.foresight import AssumedAct, Assumption, At, Fails, Moves, SessionDetail, WhatIf
 from engine.domain.snapshot import Preview, SessionView, Snapshot
 
 INSTANCE_HEADER = "x-failover-instance"
@@ -36,7 +37,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def dump(value: Snapshot | SessionView | Preview | ActResult | Act) -> bytes:
+def dump(value: Snapshot | SessionView | Preview | ActResult | Act | WhatIf | Moves | SessionDetail) -> bytes:
     """The value as JSON, snake_case, exactly its fields."""
     kind: Any = type(value)
     return _adapter(kind).dump_json(value)
@@ -58,6 +59,65 @@ def load_result(text: bytes) -> ActResult:
     """Raises ValueError on anything that is not the result of an act."""
     result: ActResult = _adapter(ActResult).validate_json(text)
     return result
+
+
+def load_what_if(text: bytes) -> WhatIf:
+    """Raises ValueError on anything that is not an answer to what-if."""
+    found: WhatIf = _adapter(WhatIf).validate_json(text)
+    return found
+
+
+def load_moves(text: bytes) -> Moves:
+    """Raises ValueError on anything that is not a list of moves."""
+    found: Moves = _adapter(Moves).validate_json(text)
+    return found
+
+
+def load_detail(text: bytes) -> SessionDetail:
+    """Raises ValueError on anything that is not a session's detail."""
+    found: SessionDetail = _adapter(SessionDetail).validate_json(text)
+    return found
+
+
+def dump_question(session: str | None, assumptions: Sequence[Assumption]) -> bytes:
+    """What `what_if` and `moves` are asked with."""
+    listed = [json.loads(_dumped(one)) for one in assumptions]
+    return json.dumps({"session": session, "assumptions": listed}).encode()
+
+
+def _dumped(one: Any) -> bytes:
+    kind: Any = type(one)
+    return _adapter(kind).dump_json(one)
+
+
+def load_question(text: bytes) -> tuple[str | None, list[Assumption]]:
+    """The inverse. Raises UsageError that says which assumption does not fit."""
+    try:
+        given = json.loads(text)
+        session, listed = given.get("session"), given["assumptions"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError("The question is not understood", next_step='send {"session": KEY, "assumptions": [...]}') from None
+    if not (session is None or isinstance(session, str)) or not isinstance(listed, list):
+        raise UsageError("The question is not understood", "session: a key; assumptions: a list")
+    return session, [_assumption(place, one) for place, one in enumerate(listed)]
+
+
+def _assumption(place: int, one: object) -> Assumption:
+    where = f"assumptions[{place}]"
+    if not isinstance(one, dict):
+        raise UsageError("An assumption is not a JSON object", f"{where}: it is {_kind_of(one)}")
+    kind = {"fails": Fails, "at": At}.get(str(one.get("assume")))
+    if kind is not None:
+        try:
+            found: Assumption = _adapter(kind).validate_json(json.dumps(one), strict=True)
+        except ValidationError as wrong:
+            lines = "\n".join(f"{where}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in wrong.errors(include_url=False))
+            raise UsageError("An assumption does not fit", lines) from None
+        return found
+    act = load_act(json.dumps(one).encode())
+    if not isinstance(act, get_args(AssumedAct)):
+        raise UsageError("That act cannot be assumed", f"{where}: {act.act} needs a real call")
+    return cast(Assumption, act)
 
 
 def load_act(text: bytes) -> Act:

@@ -20,11 +20,12 @@ MAX_TURNS = 20_000
 
 @dataclass(slots=True)
 class SessionActivity:
-    """in_flight: by turn. served, profile: of the last answer. kind, requested, selected: of the last turn."""
+    """in_flight: by turn. served, profile: of the last answer. kind, requested, job_model, selected: of the last turn."""
 
     agent: str | None = None
     kind: str = "chat"
     requested: ModelRef | None = None
+    job_model: ModelRef | None = None
     last_outcome: str | None = None
     last_activity: int | None = None
     selected: ModelRef | None = None
@@ -46,9 +47,15 @@ class Activity:
         self._began: dict[TurnId, float] = {}
         self._total = 0
 
+    def began(self, request: TurnRequest) -> int:
+        """When the turn in flight began, epoch ms of the engine's clock."""
+        flying = self._session(request.session).in_flight.get(request.turn)
+        return flying.started_at if flying is not None else self._now()
+
     def started(self, request: TurnRequest) -> None:
         seen = self._session(request.session)
-        seen.agent, seen.kind, seen.requested = request.agent, str(request.kind), request.requested
+        seen.agent, seen.kind = request.agent, str(request.kind)
+        seen.requested, seen.job_model = request.requested, request.cron_model
         seen.last_activity = self._now()
         seen.in_flight[request.turn] = TurnView(request.turn, seen.last_activity, None, None, 0, False)
         self._began[request.turn] = self._monotonic()

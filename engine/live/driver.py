@@ -15,9 +15,11 @@ from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef, ProfileId
 from engine.domain.settings import ProviderSettings
 from engine.domain.store import Change, PatchSession
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.turns import AttemptOutcome, CandidateOutcome, TurnError, TurnOutcome, TurnResult
 from engine.live.effects import apply_effect, patch_session
 from engine.live.parts import Parts
+from engine.live.records import split_record
 from engine.live.turn import LiveTurn
 from engine.live.waiting import Stopped, Waits, close_answer
 from engine.policy import commands as c
@@ -48,6 +50,7 @@ class Driver:
         self._written_override: dict[str, object] = {}
         self._used: dict[ProfileId, str] = {}
         self._told = 0
+        self._upstream_s = 0.0
         self._calling: tuple[c.CallProvider, int] | None = None
 
     async def run(self) -> None:
@@ -72,7 +75,9 @@ class Driver:
             if self._answer is not None:
                 parts.spawn(close_answer(self._answer), "failover-close-answer")
             if result is not None:
+                began = parts.activity.began(self._request)
                 parts.activity.finished(self._request, result)
+                parts.provenance.ended(result, began, parts.clock.now_ms())
                 parts.bus.publish("turn_finished", turn_json, result, **self._who())
                 turn.finish(result)
 
@@ -175,10 +180,11 @@ class Driver:
                 return c.BudgetOver(got.calls)
             return c.Failed(got.failure, got.calls)
         self._answer = got
-        return c.Content(empty=got.empty, calls=got.calls)
+        return c.Content(empty=got.empty, calls=got.calls, notes=got.notes)
 
     async def _attempt(self, provider: ProviderSettings, ref: ModelRef, secret: str | None, limit_ms: int | None) -> Answer | AttemptFailed:
         wait_ms = self._turn.settings.retry_max_wait_ms
+        began = self._loop.time()
         try:
             return await self._parts.upstream.attempt(
                 provider, ref, secret, self._turn.payload, limit_ms=limit_ms, retry_max_wait_ms=wait_ms
@@ -187,6 +193,8 @@ class Driver:
             # A bug of ours in one dialect must not take the other candidates from the caller.
             log.exception("internal error in an attempt of turn %s", self._request.turn)
             return AttemptFailed(Failure(message=f"internal error: {type(error).__name__}: {error}"))
+        finally:
+            self._upstream_s += self._loop.time() - began
 
     def _cut_short(self, call: c.CallProvider, stopped: Stopped) -> c.Outcome:
         if not stopped.late:
@@ -235,13 +243,20 @@ class Driver:
         ledger = state.ledger
         failed = next((a.reason for a in ledger.attempts if a.outcome is AttemptOutcome.FAILED), ledger.first_skip)
         number, selected, notices = len(ledger.attempts) + 1, state.selected.selected, tuple(ledger.notices)
-        self._turn.give(Answered(answer, selected, ref, self._profile, number, failed, notices))
+        self._put(self._remembered(answer, ref))
+        self._turn.give(Answered(answer, selected, ref, self._profile, number, failed, notices, self._upstream_s * 1000))
         self._parts.activity.committed(self._request)
         got = await self._waits.run(self._pump(answer), None)
         await self._drop_answer()
         if isinstance(got, Stopped):
             return c.Cancelled()
         return c.Completed() if got is None else c.Broken(got)
+
+    def _remembered(self, answer: Answer, ref: ModelRef) -> list[Change]:
+        """What upstream keeps of this answer, and what it evidently had of earlier ones (spec/gateway.md, `previous_response_id`)."""
+        names = (*((answer.response_id,) if answer.response_id is not None else ()), *self._request.continues)
+        made = StoredAnswer(ref, self._profile, split_record(self._request.session)[0], self._parts.wall())
+        return [change for name in names for change in self._parts.memory.remember_answer(name, made)]
 
     async def _pump(self, answer: Answer) -> Failure | None:
         pipe = self._turn.pipe

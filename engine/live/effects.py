@@ -72,6 +72,9 @@ def stored_only(parts: Parts, changes: list[Change]) -> list[Change]:
 def tell_session(parts: Parts, key: SessionKey, before: Session, turn: TurnId = NO_TURN, note: str | None = None) -> None:
     parts.revision.touch_session(key)
     after = parts.memory.session(key)
+    parts.provenance.wrote(
+        key, before, after, " ".join(filter(None, (note, f"turn {turn}" if turn else ""))) or "engine", parts.clock.now_ms()
+    )
     if after.pin_until is not None and after.pin_until != before.pin_until:
         parts.pin_set(key)
     for told in session_changes(before, after, note):

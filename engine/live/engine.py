@@ -7,6 +7,7 @@ import asyncio
 import logging
 import secrets as random
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import httpx
 from engine.domain.acts import Act, ActResult
 from engine.domain.clock import Clock
 from engine.domain.credentials import Credential
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import FailoverError
 from engine.domain.exchange import Payload, Upstream
+from engine.domain.foresight import Assumption, Moves, SessionDetail, WhatIf
 from engine.domain.ids import MAIN_AGENT, ProfileId, SessionKey, TurnId
 from engine.domain.operations import Event
 from engine.domain.redaction import SINK, Redactor
@@ -25,6 +28,7 @@ from engine.domain.sessions import Session
 from engine.domain.settings import Settings
 from engine.domain.snapshot import Preview, Snapshot
 from engine.domain.store import StateStore
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.turns import TurnOutcome, TurnRequest
 from engine.live.activity import Activity
 from engine.live.alarms import Alarms
@@ -34,12 +38,14 @@ from engine.live.effects import patch_session
 from engine.live.endings import Endings
 from engine.live.feed import Feed
 from engine.live.foreign import ForeignWrites
+from engine.live.foresight import Foresight
 from engine.live.health import any_usable
 from engine.live.housekeeping import Housekeeping, WallClock
 from engine.live.memory import Memory
 from engine.live.oauth import TokenRefresher
 from engine.live.operate import Operator
 from engine.live.parts import Parts
+from engine.live.provenance import Provenance
 from engine.live.records import DerivedSessions, inherited, split_record
 from engine.live.reload import ConfigWatch
 from engine.live.revision import Revision
@@ -48,9 +54,10 @@ from engine.live.startup import put_in_order
 from engine.live.trials import TrialBell
 from engine.live.turn import LiveTurn
 from engine.live.usual import owner_of, usual_request
-from engine.live.view import Frame, SnapshotMaker
+from engine.live.view import OFFLINE, Frame, SnapshotMaker
 from engine.live.writer import Writer
 from engine.policy.preview import preview
+from engine.policy.windows import active
 
 log = logging.getLogger("failover.live")
 
@@ -116,6 +123,7 @@ class FailoverEngine:
             trials=TrialBell(memory),
             upstream=upstream,
             derived=self._derived,
+            provenance=Provenance(redactor),
             window_opened=lambda *opened: self._endings.note_window(*opened),
             window_cleared=lambda *cleared: self._endings.forget_window(*cleared),
             pin_set=lambda key: self._endings.note_session(key),
@@ -124,7 +132,9 @@ class FailoverEngine:
         self._foreign = ForeignWrites(parts, store, self._adopt)
         self._config = ConfigWatch(parts, settings, config_path, environ, self._adopt)
         self._config.warnings = warnings
+        self.told_at_start: tuple[str, ...] = ()
         self._operator = Operator(parts, self._settings_now, self._config.reload, read_only=read_only)
+        self._foresight = Foresight(parts, self._settings_now)
         self._view = SnapshotMaker(parts, self._frame, self._endings, self._settings_now, self._warnings_now, self._undo_now)
         self._housekeeping = Housekeeping(
             parts, self._wall, self._endings, self._foreign, self._config, self._derived, self._settings_now, self._read_secrets
@@ -142,11 +152,14 @@ class FailoverEngine:
         self._adopt()
         await self._read_secrets()
         parts.writer.put(found.changes)
+        self.told_at_start = stored.notes
         for note in stored.notes:
             parts.feed.say("warning", "start", note)
         for key, profile in found.pins:
             parts.feed.say("notice", "pin", f"{key}: the pin to {profile} has ended", session=key)
-        parts.feed.say("info", "start", found.summary)
+        if self._frame.mode != OFFLINE:
+            # A command that works on the state itself is no start that anybody should read of.
+            parts.feed.say("info", "start", found.summary)
         for key in parts.memory.sessions:
             self._endings.note_session(key)
         parts.revision.touch_everything()
@@ -229,6 +242,16 @@ class FailoverEngine:
         return not self._frame.draining and any_usable(self._parts, self.settings)
 
     @property
+    def open_windows(self) -> Mapping[str, int]:
+        """How many windows are open now, by kind."""
+        now, wall, every = self._parts.clock.now_ms(), self._parts.wall(), self._parts.memory.agents.values()
+        return Counter(str(window.kind) for kept in every for usage in kept.usage.values() for window in active(usage, None, now, wall))
+
+    def stored_answer(self, name: str) -> StoredAnswer | None:
+        """Who made the answer that upstream keeps under this id, if it was seen here in the last 30 days."""
+        return self._parts.memory.answers.find(name, self._parts.wall())
+
+    @property
     def address(self) -> str:
         """Where the gateway listens, as the screen shows it."""
         return self._frame.address
@@ -265,14 +288,24 @@ class FailoverEngine:
         world = parts.memory.world(session, owner_of(parts, session), parts.clock.now_ms(), parts.wall())
         return preview(session, self.settings, world, usual_request(parts, session))
 
+    async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
+        return self._foresight.what_if(self._derived.newest(session), assumptions)
+
+    async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
+        return await self._foresight.moves(assumptions)
+
+    async def detail(self, session: SessionKey) -> SessionDetail:
+        key = self._derived.newest(session)
+        return self._parts.provenance.detail(key, self._parts.memory.session(key))
+
     async def act(self, act: Act, by: str) -> ActResult:
         return await self._operator.act(act, by)
 
     async def decisions(
-        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100
+        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
         found = self._derived.newest(session) if session is not None else None
-        return await self._store.decisions(session=found, turn=turn, limit=limit)
+        return await self._store.decisions(session=found, turn=turn, limit=limit, matching=matching)
 
     # --- inside --------------------------------------------------------------------------------------------------------
 

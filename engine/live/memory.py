@@ -13,7 +13,8 @@ from engine.domain.credentials import ApiKey, Credential, Token
 from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, ProfileId, SessionKey, TurnId
 from engine.domain.sessions import NEW_SESSION, Session
 from engine.domain.settings import Settings
-from engine.domain.store import Change, PatchSession, PatchUsage, PutOff, PutOrder, Stored
+from engine.domain.store import Change, PatchSession, PatchUsage, PutAnswer, PutOff, PutOrder, Stored
+from engine.domain.stored_answers import StoredAnswer, StoredAnswers
 from engine.domain.usage import NEVER_USED, OperatorOff, UsageStats
 from engine.policy.commands import (
     ClaimTrial,
@@ -53,6 +54,7 @@ class Memory:
         self.sessions: dict[SessionKey, Session] = {}
         self.off: dict[str, OperatorOff] = {}
         self.dead: frozenset[ProfileId] = frozenset()
+        self.answers = StoredAnswers()
         self.throttles: dict[str, int] = {}
         self.sibling_throttles: dict[tuple[str, str], int] = {}
         self.trials: dict[tuple[ProfileId, str], TurnId] = {}
@@ -71,6 +73,18 @@ class Memory:
         self.agents.setdefault(MAIN_AGENT, AgentMemory())
         self.sessions.update(stored.sessions)
         self.off = dict(stored.off)
+        self.answers.restore(stored.answers)
+
+    def copy(self) -> Memory:
+        """One that may be written to without any consequence: the records are frozen and shared, what holds them is not."""
+        other = Memory()
+        other.agents = {a: AgentMemory(dict(k.credentials), dict(k.usage), dict(k.order)) for a, k in self.agents.items()}
+        other.sessions, other.off, other.dead = dict(self.sessions), dict(self.off), self.dead
+        other.throttles, other.sibling_throttles = dict(self.throttles), dict(self.sibling_throttles)
+        other.trials = dict(self.trials)
+        other.primary_marks, other.skips = OrderedDict(self.primary_marks), OrderedDict(self.skips)
+        other.coalesced = OrderedDict(self.coalesced)
+        return other
 
     def adopt_references(self, settings: Settings) -> None:
         """A profile that exists only as a `keyRef` in the config counts as stored (spec 1.4)."""
@@ -197,6 +211,9 @@ class Memory:
         else:
             self.off[target] = off
         return [PutOff(target, off)]
+
+    def remember_answer(self, name: str, answer: StoredAnswer) -> list[Change]:
+        return [PutAnswer(changed, made) for changed, made in self.answers.remember(name, answer).items()]
 
     def drop_marks(self, session: SessionKey) -> None:
         """A reset drops the session's marks (`override.probe`)."""

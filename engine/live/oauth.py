@@ -130,9 +130,7 @@ class TokenRefresher:
         given_up = _claim(credential, "")
         fresh = given_up if isinstance(answer, Failure) else replace(given_up, **answer)  # type: ignore[arg-type]
         self._secrets.learn(fresh)
-        credentials = self._memory.agents[owner].credentials
-        if credentials.get(profile) == credential:
-            credentials[profile] = fresh
+        self._keep(owner, profile, fresh, credential, claimed)
         if isinstance(answer, Failure):
             self._writer.put([PutCredential(owner, profile, fresh, expect=claimed)])
             return answer
@@ -143,11 +141,20 @@ class TokenRefresher:
             writing.add_done_callback(lambda task: task.cancelled() or task.exception())
             return None
         try:
-            if not writing.result()[0]:
+            if writing.result()[0]:
+                # A merge that fell between the first keeping and the write has brought the former login back.
+                self._keep(owner, profile, fresh, credential, claimed)
+            else:
                 await self._merge()
         except StoreError:
             self._writer.put([change])
         return None
+
+    def _keep(self, owner: AgentId, profile: ProfileId, fresh: OAuth, *former: OAuth) -> None:
+        """In memory, in the place of the login that was refreshed: with our claim too, as a merge meanwhile has read it from the store."""
+        credentials = self._memory.agents[owner].credentials
+        if credentials.get(profile) in former:
+            credentials[profile] = fresh
 
     async def _ask(self, credential: OAuth, oauth: OAuthSettings) -> dict[str, object] | Failure:
         """The fields that change, or what went wrong, as the classifier reads it."""

@@ -16,7 +16,7 @@ from engine.domain.store import AppendAudit, Change
 from engine.live.effects import patch_session, tell_usage
 from engine.live.parts import Parts
 from engine.live.probing import Probing
-from engine.live.records import records_of
+from engine.live.records import DERIVED, records_of, unfit_key
 from engine.live.undo import DoneAct, DoneActs, OffWrite, OrderWrite, SessionWrite, UsageWrite, Write, session_values
 from engine.live.usual import owner_of
 from engine.policy.acts import Decided, LocalAct, decide
@@ -46,6 +46,9 @@ class Operator:
         """Never raises for what an operator asks; a refused act changed nothing and says why."""
         if self._read_only:
             return ActResult(False, "this engine is read-only (--read-only): nothing was changed")
+        problem = self._nowhere(act)
+        if problem is not None:
+            return self._told(act, by, ActResult(False, problem))
         match act:
             case Probe(session):
                 return self._told(act, by, await self._probing.session(self._parts.derived.newest(session)))
@@ -74,6 +77,17 @@ class Operator:
             return f"it could not be stored, nothing was changed: {error.happened or error.title}"
         return None
 
+    def _nowhere(self, act: Act) -> str | None:
+        """Why the act's session or agent cannot be: a typing error must not become a record."""
+        session, agent = getattr(act, "session", None), getattr(act, "agent", None)
+        if session is not None:
+            if session.startswith(DERIVED) and session not in self._parts.derived:
+                return f"{session} is derived from its caller and no longer known: it is gone after an hour without a request"
+            return unfit_key(session)
+        if agent is not None and agent != MAIN_AGENT and agent not in self._settings().agents:
+            return f"no agent {agent}: there is {', '.join((MAIN_AGENT, *self._settings().agents))}"
+        return None
+
     # --- acts without a call -------------------------------------------------------------------------------------------
 
     async def _local(self, act: LocalAct, by: str) -> ActResult:
@@ -92,7 +106,7 @@ class Operator:
             first = first or decided
             if not decided.ok:
                 return self._told(act, by, ActResult(False, decided.message))
-            changes += self._apply(act, decided, key, agent, writes)
+            changes += self._apply(act, decided, key, agent, writes, by)
         assert first is not None
         return await self._confirm(act, by, first.message, changes, writes, undoable=first.undoable)
 
@@ -129,12 +143,13 @@ class Operator:
         name = act.profile if isinstance(act, Clear) else getattr(act, "target", None)
         return next((a for a, kept in self._parts.memory.agents.items() if name in kept.credentials), MAIN_AGENT)
 
-    def _apply(self, act: Act, decided: Decided, key: SessionKey, agent: AgentId, writes: list[Write]) -> list[Change]:
+    def _apply(self, act: Act, decided: Decided, key: SessionKey, agent: AgentId, writes: list[Write], by: str) -> list[Change]:
         memory = self._parts.memory
         changes: list[Change] = []
         if decided.session:
             writes.append(SessionWrite(key, session_values(memory, key, decided.session), dict(decided.session)))
             changes += patch_session(self._parts, key, decided.session, note=act.act)
+            self._parts.provenance.signed(key, decided.session, f"{by} ({act.act})", self._parts.clock.now_ms())
         for profile, usage in decided.usage.items():
             writes.append(UsageWrite(agent, profile, memory.usage(agent, profile), usage))
             changes += self._put_usage(agent, profile, usage)

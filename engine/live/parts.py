@@ -17,6 +17,7 @@ from engine.live.bus import EventBus
 from engine.live.feed import Feed
 from engine.live.memory import Memory
 from engine.live.oauth import TokenRefresher
+from engine.live.provenance import Provenance
 from engine.live.records import DerivedSessions
 from engine.live.revision import Revision
 from engine.live.secrets import Secrets
@@ -46,6 +47,7 @@ class Parts:
     trials: TrialBell
     upstream: Upstream
     derived: DerivedSessions
+    provenance: Provenance
     window_opened: Callable[[AgentId, ProfileId, str, Window], None]
     window_cleared: Callable[[AgentId, ProfileId, Window], None]
     pin_set: Callable[[SessionKey], None]

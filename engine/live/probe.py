@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from engine.domain.exchange import AttemptFailed, Payload
 from engine.domain.ids import AgentId, ModelRef, ProfileId
+from engine.domain.reasons import FailoverReason
 from engine.domain.settings import ProviderSettings, Settings
 from engine.live.effects import NO_SESSION, apply_effect
 from engine.live.parts import Parts
@@ -20,8 +21,8 @@ from engine.policy.oauth import must_refresh, still_valid
 log = logging.getLogger("failover.live")
 
 LIMIT_MS = 60_000
-MAX_TOKENS = 16
-"""The least that every API accepts."""
+MAX_TOKENS = 256
+"""Small, but not so small that a model which thinks first has nothing left to say: an answer without content is a failed probe."""
 
 OK = "ok"
 UPSTREAM_FAILED = "upstream_failed"
@@ -39,7 +40,7 @@ class ProbeOutcome:
 
 
 async def force_probe(parts: Parts, settings: Settings, agent: AgentId, ref: ModelRef, profile: ProfileId | None) -> ProbeOutcome:
-    """Stamps `lastUsed`, calls once, changes nothing else. An answer of any content is `ok`: it proves key, model and provider."""
+    """Stamps `lastUsed`, calls once, changes nothing else. `ok` is what counts as a success of a turn, too: usable content."""
     try:
         return await _probe(parts, settings, agent, ref, profile)
     except Exception as error:
@@ -76,6 +77,8 @@ async def _probe(parts: Parts, settings: Settings, agent: AgentId, ref: ModelRef
         said = entry.error or (f"HTTP {entry.status}" if entry.status is not None else entry.reason)
         return ProbeOutcome(UPSTREAM_FAILED, f"{entry.reason}: {said}", entry.reason)
     await got.aclose()
+    if got.empty:
+        return ProbeOutcome(UPSTREAM_FAILED, str(FailoverReason.EMPTY_RESPONSE), str(FailoverReason.EMPTY_RESPONSE))
     return ProbeOutcome(OK)
 
 

@@ -15,6 +15,9 @@ from engine.policy.selection import is_explicit
 
 DERIVED_MS = 60 * 60_000
 MAX_DERIVED = 4_096
+DERIVED = "derived:"
+MAX_KEY = 200
+"""Characters of a key (spec/gateway.md), without the model of its record."""
 _SELECTION = ("provider_override", "model_override", "model_override_source")
 
 
@@ -23,6 +26,16 @@ def split_record(key: SessionKey) -> tuple[SessionKey, ModelRef | None]:
     base, mark, ref = key.rpartition("#")
     named = parse_ref(ref) if mark and base else None
     return (SessionKey(base), named) if named is not None else (key, None)
+
+
+def unfit_key(key: str) -> str | None:
+    """Why no request can ever have this key: an act on it would leave a record that nobody can reach. None: one can. Whether a derived
+    key is still known is `DerivedSessions`' to say."""
+    if not key.strip():
+        return "the session has no name: write the key that `failover sessions` shows"
+    if not key.isprintable() or len(split_record(SessionKey(key))[0]) > MAX_KEY:
+        return f"no session can have that name: a key is at most {MAX_KEY} printable characters"
+    return None
 
 
 def records_of(memory: Memory, key: SessionKey) -> list[SessionKey]:

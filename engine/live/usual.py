@@ -4,7 +4,7 @@ session's key, its record and its last turn; what such a turn would do is the ru
 from __future__ import annotations
 
 from engine.domain.ids import MAIN_AGENT, AgentId, SessionKey, TurnId
-from engine.domain.turns import TurnRequest
+from engine.domain.turns import RunKind, TurnRequest
 from engine.live.parts import Parts
 from engine.live.records import split_record
 
@@ -23,5 +23,8 @@ def owner_of(parts: Parts, key: SessionKey) -> AgentId:
 
 
 def usual_request(parts: Parts, key: SessionKey) -> TurnRequest:
-    """A chat turn of that session, naming the model that its key names."""
-    return TurnRequest(TurnId(""), key, agent=agent_of(parts, key), requested=split_record(key)[1])
+    """A turn of the kind that the session had last, naming the model that its key names, or that of its job."""
+    seen = parts.activity.sessions.get(key)
+    kind = RunKind(seen.kind) if seen is not None else RunKind.CHAT
+    job = seen.job_model if seen is not None else None
+    return TurnRequest(TurnId(""), key, kind, agent_of(parts, key), requested=split_record(key)[1], cron_model=job)

@@ -11,11 +11,12 @@ from itertools import islice
 
 from engine.domain.ids import MAIN_AGENT, AgentId, ProfileId, SessionKey
 from engine.domain.settings import Settings
-from engine.domain.snapshot import ProfileView, SessionView, Snapshot, WindowView
+from engine.domain.snapshot import OffView, OrderView, ProfileView, SessionView, Snapshot, WindowView
 from engine.domain.usage import NEVER_USED
 from engine.live.endings import Endings
 from engine.live.parts import Parts
 from engine.live.rows import known_models, session_row
+from engine.policy.order import resolve_order
 from engine.policy.states import condition
 from engine.policy.windows import Window
 from engine.policy.world import World
@@ -25,9 +26,13 @@ MAX_USED_BY = 50
 """Of one profile: a list for a person, not a count."""
 
 
+OFFLINE = "OFFLINE"
+"""The mode of an engine without a gateway, in the process of one command."""
+
+
 @dataclass(slots=True)
 class Frame:
-    """What is the same for a whole life of the engine, or set from outside: mode LIVE or DEMO, where the gateway listens."""
+    """What is the same for a whole life of the engine, or set from outside: mode LIVE, DEMO or OFFLINE, where the gateway listens."""
 
     mode: str = "LIVE"
     speed: float = 1.0
@@ -104,7 +109,17 @@ class SnapshotMaker:
             speed=frame.speed,
             models=self._all_models(settings),
             undo=self._undo(),
+            off=tuple(OffView(off.target, off.since, off.by, off.reason) for off in parts.memory.off.values()),
+            orders=tuple(self._orders(settings)),
         )
+
+    def _orders(self, settings: Settings) -> Iterable[OrderView]:
+        parts = self._parts
+        world = parts.memory.world(SessionKey(""), MAIN_AGENT, parts.clock.now_ms(), parts.wall())
+        for provider, configured in settings.providers.items():
+            if not configured.keyless:
+                found = resolve_order(provider, settings, world)
+                yield OrderView(provider, found.rule, found.profiles)
 
     # --- sessions ------------------------------------------------------------------------------------------------------
 

@@ -103,9 +103,12 @@ def resolve_model(text: str, settings: Settings) -> ModelRef | None:
 
 
 def _select_model(text: str, settings: Settings, world: World, by: str) -> Decided:
-    """`/model`: a user selection; with `default` it clears one. Both set the pending live switch."""
+    """`/model`: a user selection, also of the model that is the default (`selection.default-pick`); with `default` it clears one. Both set
+    the pending live switch."""
     session = world.session
-    fields: dict[str, object] = {name: None for name in (*OWNED_FIELDS[6:], *NOTICE_FIELDS) if getattr(session, name) is not None}
+    # A cleared notice that still waits for an answer is notice state, too (spec 1.3).
+    forgotten = (*OWNED_FIELDS[6:], *NOTICE_FIELDS, "pending_notice")
+    fields: dict[str, object] = {name: None for name in forgotten if getattr(session, name) is not None}
     if pin_is_auto(session):
         fields.update(dict.fromkeys(auto_pin_fields(session)))
     fields["live_model_switch_pending"] = True
@@ -160,6 +163,9 @@ def _set_order(act: SetOrder, settings: Settings, world: World) -> Decided:
     unknown = [p for p in act.profiles if p not in world.credentials]
     if unknown:
         return _refused(f"no profile {unknown[0]}: `failover profiles list` shows what there is")
+    twice = next((p for place, p in enumerate(act.profiles) if p in act.profiles[:place]), None)
+    if twice is not None:
+        return _refused(f"{twice} is there twice: an order names each profile once")
     return Decided(True, f"{provider}: {' > '.join(act.profiles) or 'no profile at all'}", order=(provider, act.profiles))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
+from dataclasses import replace
 
 from engine.domain.credentials import OAuth
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef, ProfileId
+from engine.domain.reasons import FailoverReason
 from engine.domain.turns import AttemptOutcome, CandidateOutcome, TurnError, TurnOutcome
 from engine.domain.usage import NEVER_USED
 from engine.policy.commands import (
@@ -19,6 +21,7 @@ from engine.policy.commands import (
     Command,
     Completed,
     Content,
+    CountSkip,
     Deliver,
     Failed,
     Log,
@@ -40,6 +43,8 @@ from engine.policy.overrides import on_answer, same_selection
 from engine.policy.turnstate import End, Steps, TurnState
 from engine.policy.windows import after_success, trial_due
 from engine.policy.world import World
+
+COALESCED = (FailoverReason.AUTH, FailoverReason.AUTH_PERMANENT)
 
 
 class Attempting(TurnState):
@@ -70,12 +75,12 @@ class Attempting(TurnState):
         while failed is None:
             outcome = yield from self._do(self._call(ref, profile, admission))
             match outcome:
-                case Content(empty=empty, calls=calls):
+                case Content(empty=empty, calls=calls, notes=notes):
                     self.ledger.calls += calls
                     if empty and not self.request.side_effect_only:
                         failed = judge_empty(ref, profile, admission.rule)
                     else:
-                        return (yield from self._answered(ref, profile, admission, began, before))
+                        return (yield from self._answered(ref, profile, admission, began, before, notes))
                 case Failed(failure, calls):
                     self.ledger.calls += calls
                     failed = judge(failure, ref, profile, admission.rule)
@@ -86,7 +91,8 @@ class Attempting(TurnState):
                         if isinstance(again, (Cancelled, BudgetOver)):
                             return (yield from self._stop(again, ref, profile, admission.rule, began=began))
                         if isinstance(again, Refreshed):
-                            failed = None
+                            # Put off meanwhile: nobody calls it any more, and nothing is held against its new token.
+                            failed = replace(failed, rotates=True, healthy=True) if self._put_off(profile) else None
                         elif isinstance(again, RefreshFailed):
                             failed = judge_refresh(again.failure, ref, profile, admission.rule)
                 case Cancelled() | BudgetOver():
@@ -102,9 +108,13 @@ class Attempting(TurnState):
     def _still_admitted(self, profile: ProfileId, admission: Admission) -> bool:
         """After a wait: others may have put the profile off or into a window meanwhile."""
         if admission.verdict is Verdict.PROBE:
-            return profile not in self.world.off
+            return not self._put_off(profile)
         now = self._admit(())
         return now.verdict is Verdict.OPEN and profile in now.profiles
+
+    def _put_off(self, profile: ProfileId) -> bool:
+        ref, off = self.ledger.chain[self.index], self.world.off
+        return profile in off or ref.provider in off or str(ref) in off
 
     def _admit(self, tried: Collection[ProfileId]) -> Admission:
         return admit(self.index, self.ledger.chain, self.request, self.selected, self.settings, self.world, tried=tried, probed=self.probed)
@@ -143,15 +153,22 @@ class Attempting(TurnState):
         if profile is None:
             return
         usage = self.world.usage.get(profile, NEVER_USED)
-        after, window = record(usage, failed, ref, self.settings, self.world.now)
+        after, window = record(usage, failed, ref, self.settings, self.world.now, self.world.wall)
         if after is not usage:
             yield from self._apply(WriteUsage(profile, after, urgent=window is not None, ref=ref, reason=failed.reason))
         yield from self._release(ref, profile)
 
     def _answered(
-        self, ref: ModelRef, profile: ProfileId | None, admission: Admission, began: int, before: object
+        self,
+        ref: ModelRef,
+        profile: ProfileId | None,
+        admission: Admission,
+        began: int,
+        before: object,
+        notes: tuple[str, ...] = (),
     ) -> Generator[Command, tuple[Outcome, World], End]:
-        """First content: override, pin, notice and trial are decided now, health at the end (`attempt.committed`)."""
+        """First content: override, pin, notice and trial are decided now, health at the end (`attempt.committed`). notes: what the
+        request lost on its way to this provider; they go into the record."""
         now = self.world.now
         session = self.world.session
         if isinstance(before, type(session)) and same_selection(before, session):
@@ -162,7 +179,8 @@ class Attempting(TurnState):
             if not self.request.silent:
                 for text, kind in answered.notices:
                     self.ledger.notices.append(text)
-                    yield from self._apply(Announce(text, kind, self.selected.selected, ref))
+                    if kind != "pending":
+                        yield from self._apply(Announce(text, kind, self.selected.selected, ref))
         if profile is not None and self.world.trials.get((profile, ref.model)) == self.request.turn:
             yield from self._recover(ref, profile)
             yield from self._release(ref, profile)
@@ -173,7 +191,17 @@ class Attempting(TurnState):
                 yield from self._recover(ref, profile)
                 self.ledger.attempted(ref, profile, AttemptOutcome.SUCCEEDED, began, self.world.now, admission.rule)
                 self.ledger.settle(ref, CandidateOutcome.SUCCEEDED, admission.rule)
-                made = self.ledger.decision("candidate_succeeded", self.index, self.world.now, admission.rule, profile=profile)
+                count = yield from self._not_recorded(ref)
+                detail = f"left out for this provider: {'; '.join(notes)}" if notes else None
+                made = self.ledger.decision(
+                    "candidate_succeeded",
+                    self.index,
+                    self.world.now,
+                    admission.rule,
+                    profile=profile,
+                    count=count,
+                    detail=detail or self.warning,
+                )
                 yield from self._apply(Log(made))
                 return End(TurnOutcome.OK, "attempt.success", ref, profile)
             case Broken(failure):
@@ -204,7 +232,37 @@ class Attempting(TurnState):
         if after != usage:
             yield from self._apply(WriteUsage(profile, after, ref=ref))
 
-    def _failed_records(self, ref: ModelRef, last: Judged, rule: str, *, stops: bool = False, detail: str | None = None) -> Steps:
+    def _failed_records(
+        self,
+        ref: ModelRef,
+        last: Judged,
+        rule: str,
+        *,
+        stops: bool = False,
+        detail: str | None = None,
+        following: ModelRef | None = None,
+    ) -> Steps:
         self.ledger.settle(ref, CandidateOutcome.FAILED, rule)
-        made = self.ledger.decision("candidate_failed", self.index, self.world.now, rule, entry=last.entry, stops=stops, detail=detail)
+        count = yield from self._not_recorded(ref)
+        made = self.ledger.decision(
+            "candidate_failed",
+            self.index,
+            self.world.now,
+            rule,
+            entry=last.entry,
+            stops=stops,
+            detail=detail or self.warning,
+            following=following,
+            count=count,
+        )
         yield from self._apply(Log(made))
+
+    def _not_recorded(self, ref: ModelRef) -> Generator[Command, tuple[Outcome, World], int | None]:
+        """`log.coalesce`: how many auth skips of this candidate wait to be told; its next record, whatever it says, tells them."""
+        total = 0
+        for reason in COALESCED:
+            at, count = self.world.coalesced.get((self.request.session, ref, reason), (0, 0))
+            if count:
+                total += count
+                yield from self._apply(CountSkip(ref, reason, at, 0))
+        return total or None

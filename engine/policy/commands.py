@@ -200,10 +200,11 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Content:
     """Usable output has begun (text, tool call, reasoning), or the answer ended. empty: it ended with nothing usable.
-    finished: the whole answer is here already (not streamed)."""
+    notes: what was left out of the request to put it to this provider."""
 
     empty: bool = False
     calls: int = 1
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ ROTATING = frozenset(
     }
 )
 STOPPING = frozenset({FailoverReason.FORMAT, FailoverReason.CONTEXT_OVERFLOW})
-"""`walk.stop`: reported as it is."""
+"""`walk.stop`: reported as it is. No repair of a request exists, so there is nothing that `allowFormatRetry` could try again with: a
+`format` failure is one call."""
 
 _EXPIRED_TOKEN = re.compile(r"expired", re.IGNORECASE)
 _DEAD_LOGIN = re.compile(r"invalid_grant|revoked|reused|sign in again", re.IGNORECASE)
@@ -84,12 +85,13 @@ def token_expired(failure: Failure, judged: Judged) -> bool:
     )
 
 
-def record(usage: UsageStats, judged: Judged, ref: ModelRef, settings: Settings, now: int) -> tuple[UsageStats, Window | None]:
-    """The profile's record after this failure and the window it opened (`attempt.attribution`: of the pair that was called)."""
+def record(usage: UsageStats, judged: Judged, ref: ModelRef, settings: Settings, now: int, wall: int) -> tuple[UsageStats, Window | None]:
+    """The profile's record after this failure and the window it opened (`attempt.attribution`: of the pair that was called).
+    An instant that the provider states is one of the wall clock (`window.clock`)."""
     if judged.healthy or not settings.providers[ref.provider].cooldowns:
         return usage, None
     failure = judged.failure
-    wait = stated_wait_ms(failure, now)
+    wait = stated_wait_ms(failure, wall)
     return after_failure(
         usage,
         judged.reason,
@@ -98,7 +100,8 @@ def record(usage: UsageStats, judged: Judged, ref: ModelRef, settings: Settings,
         settings.cooldowns,
         ref.provider,
         hint_until=now + wait if wait is not None else None,
-        blocked_until=blocked_until(failure, now) if judged.reason is FailoverReason.RATE_LIMIT else None,
+        blocked_until=blocked_until(failure, wall) if judged.reason is FailoverReason.RATE_LIMIT else None,
+        wall=wall,
     )
 
 

@@ -16,7 +16,7 @@ from engine.domain.usage import NEVER_USED
 from engine.policy.order import ineligible, resolve_order, windowed_last
 from engine.policy.pins import pin_for
 from engine.policy.selection import Selected
-from engine.policy.windows import Window, trial_due
+from engine.policy.windows import Window, active, trial_due
 from engine.policy.world import World
 
 PROBE_THROTTLE_MS = 30_000
@@ -101,7 +101,8 @@ def admit(
             pool = tuple(p for p in pool if p not in world.off)
         if not pool:
             return _skip("gate.no-credentials", SkipReason.NO_CREDENTIALS)
-    if ref in request.inexpressible or (request.held_by is not None and not _holds(request, ref, pool)):
+    held_elsewhere = (request.held_by is not None and not _holds(request, ref, pool)) or (request.held_somewhere and index > 0)
+    if ref in request.inexpressible or held_elsewhere:
         return _skip("gate.dialect-unsupported", SkipReason.DIALECT_UNSUPPORTED)
     if index > 0 and world.skips and world.now < world.skips.get((world.session.session_id or request.session, ref), 0):
         return _skip("gate.skip-cache", SkipReason.SKIP_CACHE)
@@ -109,6 +110,9 @@ def admit(
         return Admission(Verdict.OPEN, "gate.open")
     if request.held_by is not None and request.held_by[1] is not None:
         pool = (request.held_by[1],)
+    elif request.held_somewhere:
+        # Whose it is was never seen: one account is asked, and no other learns of it.
+        pool = tuple(tried)[:1] or pool[:1]
     preferred = pin.preferred
     if preferred is not None and preferred in pool and pool[0] != preferred:
         # `pin.auto` is a preference: tried first; in a window it ends by itself, because windowed profiles go last.
@@ -167,9 +171,13 @@ def _held(index: int, chain: Sequence[ModelRef], ref: ModelRef, held: list[tuple
     return _skip("gate.single-flight", reason)
 
 
-def soonest_free(cooling: list[tuple[ProfileId, list[Window]]]) -> tuple[ProfileId, Window]:
-    """The profile that is free soonest and the window that decides for it: of its applicable ones that which ends last; ties by reason."""
-    return min(((p, _last_window(windows)) for p, windows in cooling), key=lambda item: (item[1].until, _rank(item[1])))
+def soonest_free(cooling: Sequence[tuple[ProfileId, int]], model: str, world: World) -> tuple[ProfileId, Window]:
+    """The profile that is free soonest and the window that decides for it: of its applicable ones that which ends last; ties by reason.
+    cooling: soonest first, as `windowed_last` gives them."""
+    soonest = cooling[0][1]
+    tied = (profile for profile, until in cooling if until == soonest)
+    found = [(p, _last_window(active(world.usage[p], model, world.now, world.wall))) for p in tied]
+    return found[0] if len(found) == 1 else min(found, key=lambda item: _rank(item[1]))
 
 
 def _last_window(windows: list[Window]) -> Window:
@@ -186,12 +194,12 @@ def _through_window(
     request: TurnRequest,
     selected: Selected,
     world: World,
-    cooling: list[tuple[ProfileId, list[Window]]],
+    cooling: Sequence[tuple[ProfileId, int]],
     probed: Collection[str],
 ) -> Admission:
     """Rules 3 to 8: every profile is in a window that applies."""
     ref = chain[index]
-    profile, window = soonest_free(cooling)
+    profile, window = soonest_free(cooling, ref.model, world)
     reason = window.gate_reason
     rule, allowed, sibling, transient = _decide(index, chain, selected, world, profile, window)
     if not allowed:
@@ -227,7 +235,7 @@ def _decide(
 
 def _near(world: World, window: Window, since: int, *, alone: bool) -> bool:
     """`gate.primary-probe`: the 30 s throttle is open and the end is near; alone in its chain: the throttle; a block has its own pace."""
-    near = window.until - world.now <= NEAR_END_MS
+    near = window.until - (world.wall if window.kind is ProfileState.BLOCKED else world.now) <= NEAR_END_MS
     if window.kind is ProfileState.BLOCKED:
         return since >= BLOCKED_THROTTLE_MS or (near and since >= PROBE_THROTTLE_MS)
     return since >= PROBE_THROTTLE_MS and (near or alone)

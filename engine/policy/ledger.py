@@ -92,10 +92,15 @@ class Ledger:
         detail: str | None = None,
         stops: bool = False,
         count: int | None = None,
+        following: ModelRef | None = None,
     ) -> Decision:
-        """The record of a decision on `chain[index]`; entry: the failure or skip it is about. stops: nothing comes after it."""
+        """The record of a decision on `chain[index]`; entry: the failure or skip it is about. stops: nothing comes after it.
+        following: the candidate that comes next, where it is not the next of the chain."""
         ref = self.chain[index]
-        following = self.chain[index + 1] if index + 1 < len(self.chain) and not stops else None
+        if stops:
+            following = None
+        elif following is None and index + 1 < len(self.chain):
+            following = self.chain[index + 1]
         step: dict[str, str | None] = {}
         if entry is not None and decision in ("candidate_failed", "skip_candidate"):
             step = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 from engine.domain.credentials import ApiKey, Credential, OAuth, Token
 from engine.domain.ids import ProfileId
 from engine.domain.settings import Settings
 from engine.domain.usage import NEVER_USED
-from engine.policy.windows import Window, active
+from engine.policy.windows import free_at
 from engine.policy.world import World
 
 _TYPE_RANK = {"oauth": 0, "token": 1, "api_key": 2}
@@ -53,24 +54,24 @@ def resolve_order(provider: str, settings: Settings, world: World) -> Order:
 
 def windowed_last(
     profiles: Iterable[ProfileId], model: str | None, settings: Settings, provider: str, world: World
-) -> tuple[list[ProfileId], list[tuple[ProfileId, list[Window]]]]:
-    """`order.windowed-last`: the profiles in no window that applies, and those in one, soonest free first, with their windows.
-    An exempt provider has no windows at all."""
+) -> tuple[list[ProfileId], list[tuple[ProfileId, int]]]:
+    """`order.windowed-last`: the profiles in no window that applies, and those in one, soonest free first, each with when it is free
+    (epoch ms). An exempt provider has no windows at all."""
     configured = settings.providers.get(provider)
     if configured is not None and not configured.cooldowns:
         return list(profiles), []
     free: list[ProfileId] = []
-    cooling: list[tuple[ProfileId, list[Window]]] = []
+    cooling: list[tuple[ProfileId, int]] = []
     usage, now, wall = world.usage, world.now, world.wall
     for profile in profiles:
         record = usage.get(profile)
-        windows = active(record, model, now, wall) if record is not None else []
-        if windows:
-            cooling.append((profile, windows))
+        until = free_at(record, model, now, wall) if record is not None else 0
+        if until:
+            cooling.append((profile, until))
         else:
             free.append(profile)
     if len(cooling) > 1:
-        cooling.sort(key=lambda item: max(w.until for w in item[1]))
+        cooling.sort(key=itemgetter(1))
     return free, cooling
 
 
@@ -113,8 +114,12 @@ def _eligible(
 ) -> tuple[list[ProfileId], tuple[tuple[ProfileId, str], ...]]:
     kept: list[ProfileId] = []
     dropped: list[tuple[ProfileId, str]] = []
+    credentials, configured = world.credentials, settings.profiles
     for profile in ids:
-        problem = ineligible(profile, provider, settings, world)
+        credential = credentials.get(profile)
+        # Most profiles are plain keys that the file does not mention: every decision looks at all of them.
+        plain = type(credential) is ApiKey and credential.key and credential.provider == provider and profile not in configured
+        problem = None if plain else ineligible(profile, provider, settings, world)
         if problem is None:
             kept.append(profile)
         else:

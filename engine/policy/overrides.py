@@ -15,7 +15,8 @@ from engine.policy.selection import Selected, is_auto, is_explicit
 
 @dataclass(frozen=True, slots=True)
 class SavedOverride:
-    """What `override.persist-first` wrote, and what stood there before."""
+    """What `override.persist-first` wrote, and what stood there before. Lost with its process, the override stays unproven: the next turn
+    starts from it by the normal chain, with the origin as its last resort (`override.crash-safe`)."""
 
     written: Mapping[str, object]
     former: Mapping[str, object]
@@ -54,7 +55,8 @@ def same_selection(before: Session, after: Session) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """fields: what the session gets at first content. notices: (text, kind) to announce, in order. selected, active: of a notice."""
+    """fields: what the session gets at first content. notices: (text, kind) to hand out, in order; `pending` is a cleared notice that
+    the feed has had already (`override.forced-probe`). recovered: the primary is back."""
 
     fields: Mapping[str, object] = field(default_factory=dict)
     notices: tuple[tuple[str, str], ...] = ()
@@ -71,7 +73,7 @@ def on_answer(
     fields: dict[str, object] = {}
     notices: list[tuple[str, str]] = []
     if session.pending_notice is not None:
-        notices.append((session.pending_notice, "cleared"))
+        notices.append((session.pending_notice, "pending"))
         fields["pending_notice"] = None
     announced = session.fallback_notice_active_model
     recovered = False

@@ -101,13 +101,16 @@ def _profiles(ref: ModelRef, admission: Admission, settings: Settings, world: Wo
         free, cooling = windowed_last(order.profiles, ref.model, settings, ref.provider, world)
         listed = [p for p in first if p in free] + [p for p in free if p not in first] + [p for p, _ in cooling]
         rule = order.rule
-    shown = [_profile(p, ref, rule, admission, settings, world) for p in listed]
+    live = frozenset(_live(admission, world))
+    shown = [_profile(p, ref, rule, p in live, admission, settings, world) for p in listed]
     return tuple(shown) + tuple(
         ProfileVerdict(p, _dropped_state(p, settings, world), False, rule, detail=code) for p, code in order.dropped
     )
 
 
-def _profile(profile: ProfileId, ref: ModelRef, rule: str, admission: Admission, settings: Settings, world: World) -> ProfileVerdict:
+def _profile(
+    profile: ProfileId, ref: ModelRef, rule: str, usable: bool, admission: Admission, settings: Settings, world: World
+) -> ProfileVerdict:
     seen = condition(profile, settings, world, ref.model)
     window = seen.windows[0] if seen.windows else None
     session = world.session
@@ -115,7 +118,7 @@ def _profile(profile: ProfileId, ref: ModelRef, rule: str, admission: Admission,
     return ProfileVerdict(
         profile=profile,
         state=seen.state,
-        usable=profile in _live(admission, world) if profile in world.credentials else False,
+        usable=usable,
         rule=rule if window is None else admission.rule,
         until=window.until if window is not None else None,
         reason=window.reason if window is not None else None,

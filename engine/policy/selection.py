@@ -53,17 +53,23 @@ def is_explicit(session: Session) -> bool:
     return session.model_override_source == "user"
 
 
+def chosen_by_user(session: Session) -> ModelRef | None:
+    """The model that a user (or a legacy entry) selected for the session, None if nobody did."""
+    return session.override if is_explicit(session) else None
+
+
 def is_auto(session: Session) -> bool:
     return session.override is not None and not is_explicit(session)
 
 
 def clear_override(session: Session, *, notice: bool = True, override: bool = True) -> dict[str, object]:
-    """The fields that forget an override with its origin, its auto pin and (with `notice`) its notice state."""
+    """The fields that forget an override with its origin, its auto pin and (with `notice`) its notice state: also a cleared notice that
+    still waits for an answer, which would tell of a model that nobody is on any more."""
     names = list(OWNED_FIELDS[6:])
     if override:
         names += OWNED_FIELDS[:3]
     if notice:
-        names += NOTICE_FIELDS
+        names += (*NOTICE_FIELDS, "pending_notice")
     cleared: dict[str, object] = {name: None for name in names if getattr(session, name) is not None}
     if pin_is_auto(session):
         cleared.update(dict.fromkeys(auto_pin_fields(session)))
@@ -72,6 +78,14 @@ def clear_override(session: Session, *, notice: bool = True, override: bool = Tr
 
 def select(request: TurnRequest, settings: Settings, world: World) -> Selected:
     """The row that applies: the turn's own model first, else the session's choice, else what was requested or configured."""
+    selected = _select(request, settings, world)
+    if request.per_run and not selected.per_run:
+        # Counting tokens, say: from where the session stands, and without a trace in it.
+        return replace(selected, rule="selection.per-run", per_run=True, probing=False, repairs={}, repaired_by=None)
+    return selected
+
+
+def _select(request: TurnRequest, settings: Settings, world: World) -> Selected:
     per_run = _per_run(request, settings)
     if per_run is not None:
         return per_run
@@ -123,14 +137,14 @@ def _per_run(request: TurnRequest, settings: Settings) -> Selected | None:
     """One-off models, cron runs, heartbeats with their own model and image runs: `selection.per-run`."""
     own, primary = _policy(request, settings)
     given = request.fallbacks
-    if request.image and settings.image_model is not None and settings.image_model.primary is not None:
-        images = settings.image_model
-        assert images.primary is not None
-        start = request.one_off or request.requested or images.primary
-        listed = given if given is not None else images.fallbacks or ()
-        return _row("selection.per-run", start, listed, images.primary if given is None else None)
     if request.one_off is not None:
         return _row("selection.one-off", request.one_off, given or (), None)
+    if request.image:
+        images = settings.image_model
+        listed = images.fallbacks or () if images is not None else _configured_list(own, settings)
+        first = images.primary if images is not None and images.primary is not None else primary
+        start = request.requested or first
+        return _row("selection.per-run", start, given if given is not None else listed, first if given is None else None)
     if request.kind is RunKind.CRON:
         last = primary if given is None else None
         if request.cron_model is not None:
@@ -169,7 +183,8 @@ def _base(request: TurnRequest, settings: Settings) -> Selected:
 
 
 def _auto(request: TurnRequest, settings: Settings, world: World, session: Session, base: Selected) -> Selected:
-    """`selection.auto`; at least five minutes after the last attempt on the primary, the turn starts there (`override.probe`)."""
+    """`selection.auto`: a fallback that answered stays (`override.sticky`); at least five minutes after the last attempt on the primary,
+    the turn starts there (`override.probe`)."""
     override = session.override
     assert override is not None
     if request.fallbacks is not None:

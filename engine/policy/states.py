@@ -36,8 +36,10 @@ def condition(profile: ProfileId, settings: Settings, world: World, model: str |
     configured = settings.providers.get(provider)
     exempt = configured is not None and not configured.cooldowns
     found = [] if exempt else active(world.usage.get(profile, NEVER_USED), model, world.now, world.wall)
-    windows = tuple(sorted(found, key=lambda w: (_SEVERITY[w.kind], w.model is not None, -w.until)))
-    off = world.off.get(profile) or world.off.get(provider) or (world.off.get(f"{provider}/{model}") if model is not None else None)
+    windows = tuple(sorted(found, key=lambda w: (_SEVERITY[w.kind], w.model is not None, -w.until))) if found else ()
+    off = None
+    if world.off:
+        off = world.off.get(profile) or world.off.get(provider) or (world.off.get(f"{provider}/{model}") if model is not None else None)
     if off is not None:
         return Condition(ProfileState.OFF, windows, f"by {off.by}" + (f": {off.reason}" if off.reason else ""))
     problem = ineligible(profile, provider, settings, world)

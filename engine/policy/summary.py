@@ -13,6 +13,7 @@ from engine.domain.snapshot import ProfileState
 from engine.domain.turns import FailureEntry, TurnError
 from engine.policy.order import ineligible, resolve_order, windowed_last
 from engine.policy.pins import pin_for
+from engine.policy.windows import active
 from engine.policy.world import World
 
 _TEMPORARY = frozenset({FailoverReason.RATE_LIMIT, FailoverReason.OVERLOADED})
@@ -32,13 +33,15 @@ _SAYS: dict[str, str] = {
     FailoverReason.BILLING: "the account is out of credit: top it up, then `failover clear PROFILE --verify`",
     FailoverReason.RATE_LIMIT: "rate-limited",
     FailoverReason.OVERLOADED: "overloaded",
-    FailoverReason.TIMEOUT: "the provider did not answer in time",
+    FailoverReason.TIMEOUT: "the provider did not answer in time, or failed on its side: try again",
     FailoverReason.SERVER_ERROR: "the provider reported an internal error",
     FailoverReason.FORMAT: "the provider rejected the request as invalid: the request must change, not the model",
     FailoverReason.MODEL_NOT_FOUND: "the provider does not know this model: check the model id",
     FailoverReason.SESSION_EXPIRED: "the provider no longer knows this conversation: start a new one",
     FailoverReason.CONTEXT_OVERFLOW: "the prompt is larger than the model's context window: shorten or compact it",
     FailoverReason.EMPTY_RESPONSE: "the provider sent an empty answer",
+    FailoverReason.UNCLASSIFIED: "the provider's answer is nothing that can be used: `failover explain SESSION` has its words",
+    FailoverReason.UNKNOWN: "the provider's error is unknown: `failover explain SESSION` has its words",
     FailoverReason.NO_ERROR_DETAILS: "the provider reported a failure without details",
     SkipReason.UNKNOWN_PROVIDER: "the provider is not configured (`models.providers`)",
     SkipReason.NO_CREDENTIALS: "no usable credential: add one (`failover profiles add`)",
@@ -95,9 +98,10 @@ def _candidate_expiry(ref: ModelRef, settings: Settings, world: World) -> int | 
     _, cooling = windowed_last((p for p in pool if p not in world.off), ref.model, settings, ref.provider, world)
     limited: list[int] = []
     others: list[int] = []
-    for _profile, windows in cooling:
+    for profile, until in cooling:
+        windows = active(world.usage[profile], ref.model, world.now, world.wall)
         scoped = all(w.kind is ProfileState.COOLDOWN and w.model == ref.model and w.reason == FailoverReason.RATE_LIMIT for w in windows)
-        (limited if scoped else others).append(max(w.until for w in windows))
+        (limited if scoped else others).append(until)
     ends = ([max(limited)] if limited else []) + ([min(others)] if others else [])
     return min(ends, default=None)
 

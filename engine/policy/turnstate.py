@@ -19,7 +19,8 @@ from engine.policy.commands import (
 )
 from engine.policy.ledger import Ledger
 from engine.policy.overrides import SavedOverride, rollback
-from engine.policy.selection import select
+from engine.policy.selection import chosen_by_user, select
+from engine.policy.summary import soonest_expiry
 from engine.policy.world import World
 
 Steps = Generator[Command, tuple[Outcome, World], None]
@@ -48,6 +49,8 @@ class TurnState:
         self.probed: set[str] = set()
         self.saved: SavedOverride | None = None
         self.index = 0
+        self.warning: str | None = None
+        self.chosen = chosen_by_user(world.session)
         self.switched = False
         self.restarted = False
         budget = request.budget_ms if request.budget_ms is not None else settings.turn_timeout_ms
@@ -90,5 +93,6 @@ class TurnState:
             error = TurnError("Aborted", "aborted by the caller", "aborted_by_user", None, "The caller went away.", entries)
             return End(TurnOutcome.ABORTED, "walk.stop", None, None, error)
         text = "The turn's time budget ended before any model answered."
-        error = TurnError("BudgetExceeded", "run_budget_exceeded", "run_budget_exceeded", None, text, entries)
+        soonest = soonest_expiry(self.ledger.chain, self.settings, self.world)
+        error = TurnError("BudgetExceeded", "run_budget_exceeded", "run_budget_exceeded", soonest, text, entries)
         return End(TurnOutcome.FAILED, "attempt.budget", None, None, error)

@@ -14,7 +14,7 @@ from engine.domain.ids import ModelRef, ProfileId
 from engine.domain.reasons import FailoverReason
 from engine.domain.settings import Settings
 from engine.domain.turns import CandidateOutcome, FailureEntry, TurnOutcome, TurnRequest, TurnResult
-from engine.policy.attempt import Attempting
+from engine.policy.attempt import COALESCED, Attempting
 from engine.policy.commands import (
     AwaitTrial,
     BudgetOver,
@@ -33,7 +33,7 @@ from engine.policy.gate import Admission, Verdict
 from engine.policy.oauth import is_dead
 from engine.policy.overrides import override_to_save
 from engine.policy.pins import pin_is_user, unpin_fields
-from engine.policy.selection import Selected, is_explicit
+from engine.policy.selection import Selected, chosen_by_user
 from engine.policy.summary import turn_error
 from engine.policy.turnstate import End, Steps
 from engine.policy.world import World
@@ -83,17 +83,32 @@ class Walk(Attempting):
             yield from self._apply(WriteSession(fields, note=self.selected.repaired_by))
 
     def _live_switch(self) -> ModelRef | None:
-        """`walk.live-switch`: the model that a user chose while an attempt was in flight, None if nobody did."""
-        session = self.world.session
-        if not session.live_model_switch_pending or self.selected.per_run or not is_explicit(session):
-            return None
-        return session.override
+        """`walk.live-switch`: the model that a user chose while an attempt was in flight, None if nobody did. The choice itself is
+        compared, not the pending mark: another turn of the session may have honoured and cleared that already."""
+        chosen = chosen_by_user(self.world.session)
+        return None if self.selected.per_run or chosen == self.chosen else chosen
+
+    def _can_switch(self, target: ModelRef) -> bool:
+        """Not to a model that was tried in this turn already: no candidate twice (`rotate.once`), so it can never loop."""
+        chain = self.ledger.chain
+        return target in chain[self.index + 1 :] or not (self.restarted or target in chain)
+
+    def _noted(self, target: ModelRef) -> Steps:
+        """The switch is honoured: once."""
+        self.chosen, self.switched = target, True
+        if self.world.session.live_model_switch_pending:
+            yield from self._apply(WriteSession({"live_model_switch_pending": False}))
+
+    def _restart(self, target: ModelRef) -> None:
+        """What is left of the turn is a user's selection: strict."""
+        self.restarted = True
+        self.selected = self.ledger.selected = Selected("selection.user", target, target, target, (target,), explicit=True)
+        del self.ledger.chain[self.index + 1 :]
 
     def _switch(self, target: ModelRef) -> Generator[Command, tuple[Outcome, World], End | None]:
-        """Jump to a later candidate, or restart once on another model as a user selection; both clear the pending mark."""
-        yield from self._apply(WriteSession({"live_model_switch_pending": False}))
+        """Jump to a later candidate, or restart once on another model as a user selection."""
+        yield from self._noted(target)
         chain = self.ledger.chain
-        self.switched = True
         if target in chain[self.index + 1 :]:
             to = chain.index(target, self.index + 1)
             for passed in range(self.index + 1, to):
@@ -101,13 +116,9 @@ class Walk(Attempting):
                 yield from self._apply(Log(self.ledger.decision("candidate_redirected", passed, self.world.now, "walk.live-switch")))
             self.index = to - 1
             return None
-        if self.restarted or target in chain:
-            # The model was tried in this turn already: no candidate twice (`rotate.once`), so it can never loop.
+        if not self._can_switch(target):
             return End(TurnOutcome.FAILED, "walk.live-switch")
-        self.restarted = True
-        self.selected = Selected("selection.user", target, target, target, (target,), explicit=True)
-        self.ledger.selected = self.selected
-        del chain[self.index + 1 :]
+        self._restart(target)
         chain.append(target)
         return None
 
@@ -116,24 +127,26 @@ class Walk(Attempting):
     def _candidate(self) -> Generator[Command, tuple[Outcome, World], End | None]:
         """One candidate: None when the chain goes on, else how the turn ends."""
         ref = self.ledger.chain[self.index]
-        admission = self._admit(())
-        while admission.verdict is Verdict.WAIT:
-            stopped = yield from self._wait_for_trial(admission)
-            if stopped is not None:
-                return (yield from self._stop(stopped, ref, None, admission.rule))
+        while True:
             admission = self._admit(())
-        profile = self._next_profile(admission)
-        if admission.verdict is not Verdict.SKIP and self._has_secret(ref, profile):
-            save = override_to_save(self.world.session, self.selected, ref, profile)
-            if save is not None:
-                self.saved = save
-                outcome = yield from self._do(SaveOverride(save.written, ref))
+            if admission.verdict is Verdict.WAIT:
+                outcome = yield from self._wait_for_trial(admission)
                 if isinstance(outcome, (Cancelled, BudgetOver)):
-                    return (yield from self._stop(outcome, ref, profile, admission.rule))
-                # That was a wait: somebody may have taken the trial or the profile meanwhile (`override.persist-first`).
-                admission = self._admit(())
-                profile = self._next_profile(admission)
-        if admission.verdict in (Verdict.SKIP, Verdict.WAIT):
+                    return (yield from self._stop(outcome, ref, None, admission.rule))
+                continue
+            profile = self._next_profile(admission)
+            if admission.verdict is Verdict.SKIP or not self._has_secret(ref, profile) or self.saved is not None:
+                break
+            save = override_to_save(self.world.session, self.selected, ref, profile)
+            if save is None:
+                break
+            self.saved = save
+            outcome = yield from self._do(SaveOverride(save.written, ref))
+            if isinstance(outcome, (Cancelled, BudgetOver)):
+                return (yield from self._stop(outcome, ref, profile, admission.rule))
+            # That was a wait: somebody may have taken the trial or the profile meanwhile, so admission is looked at again.
+        self.warning = admission.warning
+        if admission.verdict is Verdict.SKIP:
             yield from self._roll_back()
             yield from self._skipped(ref, admission)
             return None
@@ -165,9 +178,14 @@ class Walk(Attempting):
                 continue
             last = result
             target = self._live_switch()
-            if target is not None:
+            if target == ref:
+                # The user insists on the model that is being tried: its other profiles are, and no other model.
                 yield from self._roll_back()
-                yield from self._failed_records(ref, result, rule)
+                yield from self._noted(target)
+                self._restart(target)
+            elif target is not None:
+                yield from self._roll_back()
+                yield from self._failed_records(ref, result, rule, stops=not self._can_switch(target), following=target)
                 return (yield from self._switch(target))
             if result.reason in STOPPING:
                 yield from self._roll_back()
@@ -237,11 +255,10 @@ class Walk(Attempting):
             case _:
                 return False
 
-    def _wait_for_trial(self, admission: Admission) -> Generator[Command, tuple[Outcome, World], Outcome | None]:
+    def _wait_for_trial(self, admission: Admission) -> Generator[Command, tuple[Outcome, World], Outcome]:
         """`gate.single-flight`: the last of the chain waits for the trial's outcome, within its own budget."""
-        limit = self.deadline - self.world.now if self.deadline is not None else None
-        outcome = yield from self._do(AwaitTrial(admission.trials, limit))
-        return outcome if isinstance(outcome, (Cancelled, BudgetOver)) else None
+        limit = max(0, self.deadline - self.world.now) if self.deadline is not None else None
+        return (yield from self._do(AwaitTrial(admission.trials, limit)))
 
     def _skipped(self, ref: ModelRef, admission: Admission) -> Steps:
         reason = admission.reason or "unknown"
@@ -250,19 +267,20 @@ class Walk(Attempting):
         self.ledger.settle(ref, CandidateOutcome.SKIPPED, admission.rule, reason)
         if self.ledger.first_skip is None:
             self.ledger.first_skip = reason
-        count: int | None = None
-        if reason in (FailoverReason.AUTH, FailoverReason.AUTH_PERMANENT):
+        if reason in COALESCED:
             # `log.coalesce`: identical auth skips within 30 s are counted, with the count on the next record.
             at, count = self.world.coalesced.get((self.request.session, ref, reason), (None, 0))
             if at is not None and self.world.now - at < COALESCE_MS:
                 self.ledger.from_step = entry
                 yield from self._apply(CountSkip(ref, reason, at, count + 1))
                 return
+        told = yield from self._not_recorded(ref)
+        if reason in COALESCED:
             yield from self._apply(CountSkip(ref, reason, self.world.now, 0))
         yield from self._apply(
             Log(
                 self.ledger.decision(
-                    "skip_candidate", self.index, self.world.now, admission.rule, entry=entry, until=admission.until, count=count or None
+                    "skip_candidate", self.index, self.world.now, admission.rule, entry=entry, until=admission.until, count=told
                 )
             )
         )

@@ -67,6 +67,24 @@ def active(usage: UsageStats, model: str | None, now: int, wall: int) -> list[Wi
     return [w for w in applicable(usage, model) if w.until > (wall if w.kind is ProfileState.BLOCKED else now)]
 
 
+def free_at(usage: UsageStats, model: str | None, now: int, wall: int) -> int:
+    """When the last of `active` ends, epoch ms; 0: none is. Looks at every profile of a chain, so it makes no windows."""
+    until = 0
+    if usage.cooldown_until and usage.cooldown_until > now:
+        until = usage.cooldown_until
+    if usage.disabled_until and usage.disabled_until > now and usage.disabled_until > until:
+        until = usage.disabled_until
+    if usage.blocked_until and usage.blocked_until > wall and usage.blocked_until > until:
+        until = usage.blocked_until
+    scoped = usage.model_cooldowns
+    if scoped:
+        if model is None:
+            until = max([until, *(c.until for c in scoped.values() if c.until > now)])
+        elif (own := scoped.get(model)) is not None and own.until > now and own.until > until:
+            until = own.until
+    return until
+
+
 def normalised(usage: UsageStats) -> UsageStats:
     """The record as these rules keep it: a top-level cooldown scoped to a model moves to `model_cooldowns`, lending its `errorCount`
     where the record had none (`window.ladder`); `cooldownModel` counts only with rate_limit and timeout. Idempotent."""
@@ -113,10 +131,14 @@ def after_failure(
     *,
     hint_until: int | None = None,
     blocked_until: int | None = None,
+    wall: int | None = None,
 ) -> tuple[UsageStats, Window | None]:
     """The record after a failure of (provider, model) on this profile, and the window it opened, None if it opened none.
 
+    While the same window is active nothing of it changes (`window.immutable`); after its end a failure is its next step
+    (`window.escalates`), because the record keeps its counts until a success or a long pause (`window.reset`).
     hint_until: the end that the provider stated (`window.hint`), epoch ms. blocked_until: a subscription's reset (`window.blocked`).
+    wall: the wall clock, where it is not `now`; blocks end by it (`window.clock`).
     A reason without a window (spec section 5) leaves the record as it was.
     """
     if reason not in WINDOWED:
@@ -126,7 +148,8 @@ def after_failure(
     counts = {**usage.failure_counts, str(reason): usage.failure_counts.get(reason, 0) + 1}
     usage = replace(usage, failure_counts=counts, last_failure_at=now)
     if blocked_until is not None:
-        return _block(usage, min(blocked_until, now + MAX_BLOCK_MS), now)
+        by = now if wall is None else wall
+        return _block(usage, min(blocked_until, by + MAX_BLOCK_MS), by)
     if reason in DISABLING:
         return _disable(usage, before, reason, now, rules, provider)
     hint = min(hint_until, now + MAX_COOLDOWN_MS) if hint_until is not None else 0

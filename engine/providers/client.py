@@ -14,20 +14,29 @@ from functools import lru_cache
 
 import httpx
 
-from engine.domain.exchange import Answer, AttemptFailed, Payload
+from engine.domain.exchange import Answer, AnswerBroken, AttemptFailed, Payload
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.policy.hints import stated_wait_ms
+from engine.providers.anthropic_messages import AnthropicMessages
+from engine.providers.conversion import Converted, Inexpressible, Unconvertible, convert
 from engine.providers.decoding import Undecodable, decoded
 from engine.providers.failures import connection_failure, http_failure
 from engine.providers.family import Family, Sign
+from engine.providers.google_generative import GoogleGenerativeAI
 from engine.providers.headers import lowered, passed_down
 from engine.providers.http1 import Http1Transport
 from engine.providers.openai_completions import OpenAICompletions
+from engine.providers.openai_responses import OpenAIResponses
 from engine.providers.streamed import StreamedBody
 
-FAMILIES: Mapping[str, Family] = {"openai-completions": OpenAICompletions()}
+FAMILIES: Mapping[str, Family] = {
+    "openai-completions": OpenAICompletions(),
+    "openai-responses": OpenAIResponses(),
+    "anthropic-messages": AnthropicMessages(),
+    "google-generative-ai": GoogleGenerativeAI(),
+}
 """A provider's `api` -> how it is spoken to. A new family is one file and one line here."""
 
 ERROR_BODY_LIMIT = 1024 * 1024
@@ -62,17 +71,36 @@ class HttpAnswer:
     whole: bytes = b""
     body: StreamedBody | None = field(default=None, repr=False)
     response: httpx.Response | None = field(default=None, repr=False)
+    response_id: str | None = None
+    converted: Converted | None = field(default=None, repr=False)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         if self.body is None:
             yield self.whole
             return
         try:
-            async for chunk in self.body.chunks():
-                yield chunk
+            if self.converted is None:
+                async for chunk in self.body.chunks():
+                    yield chunk
+            else:
+                async for chunk in self._converted(self.body, self.converted):
+                    yield chunk
             await self._say_goodbye()
         finally:
             await self.aclose()
+
+    async def _converted(self, body: StreamedBody, converted: Converted) -> AsyncIterator[bytes]:
+        try:
+            stream = converted.stream()
+            async for chunk in body.chunks():
+                yield stream.feed(chunk)
+            yield stream.end()
+        except Unconvertible as error:
+            raise AnswerBroken(Failure(status=self.status, message=str(error))) from error
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.converted.notes if self.converted is not None else ()
 
     async def aclose(self) -> None:
         if self.response is not None:
@@ -120,8 +148,16 @@ class HttpUpstream:
         retry_max_wait_ms: int | None,
     ) -> Answer | AttemptFailed:
         family = self._families.get(provider.api)
-        if family is None or payload.api != provider.api:
+        if family is None:
             return AttemptFailed(Failure(message=f"a request in {payload.api} cannot be put to an API of {provider.api}"), calls=0)
+        converted: Converted | None = None
+        if payload.api != provider.api:
+            try:
+                converted = convert(payload, provider, ref.model)
+            except Inexpressible as why:
+                # The gate asks before; what only the conversion itself finds out is the request's fault, not the provider's.
+                return AttemptFailed(Failure(message=f"the request cannot be put to {provider.api}: {why}", caller_fault=True), calls=0)
+            payload = converted.payload
         secret = secret.strip() if secret is not None else None
         if secret is not None and not (secret.isascii() and secret.isprintable()):
             return AttemptFailed(Failure(message="invalid API key: it holds characters that no header can carry"), calls=0)
@@ -138,7 +174,7 @@ class HttpUpstream:
             got = await self._once(provider, family, request, limit_s, streamed=payload.stream)
             if isinstance(got, HttpAnswer):
                 got.calls = calls
-                return got
+                return got if converted is None else _put_back(got, converted)
             limit_s -= time.monotonic() - started
             wait_s = self._retry_wait_s(got, retry_max_wait_ms) if calls <= provider.max_retries else None
             if wait_s is None or wait_s >= limit_s:
@@ -190,6 +226,18 @@ class HttpUpstream:
                 await _close(response)
 
 
+def _put_back(answer: HttpAnswer, converted: Converted) -> HttpAnswer | AttemptFailed:
+    """The answer in the caller's dialect."""
+    answer.converted, answer.response_id = converted, None
+    answer.headers = {**answer.headers, "content-type": "text/event-stream" if answer.streamed else "application/json"}
+    if answer.body is None and not answer.empty:
+        try:
+            answer.whole = converted.answer(answer.whole)
+        except Unconvertible as error:
+            return AttemptFailed(Failure(status=answer.status, message=str(error)), answer.calls)
+    return answer
+
+
 async def _read(response: httpx.Response, family: Family, streamed: bool, first_byte: Callable[[], None]) -> HttpAnswer | Failure:
     headers = lowered(response.headers.raw)
     status = response.status_code
@@ -206,7 +254,7 @@ async def _read(response: httpx.Response, family: Family, streamed: bool, first_
         content = await body.until_content(first_byte)
         if isinstance(content, Failure):
             return replace(content, headers=headers)
-        return HttpAnswer(status, down, not content, True, body=body, response=response)
+        return HttpAnswer(status, down, not content, True, body=body, response=response, response_id=body.kept_as)
     whole = bytearray()
     async for piece in source:
         if not whole:
@@ -214,10 +262,12 @@ async def _read(response: httpx.Response, family: Family, streamed: bool, first_
         whole += piece
         if len(whole) > ANSWER_LIMIT:
             return Failure(status=status, message=f"the answer is longer than {ANSWER_LIMIT // 2**20} MiB", headers=headers)
-    sign = family.read_whole(bytes(whole))
+    answer = bytes(whole)
+    sign = family.read_whole(answer)
     if isinstance(sign, Failure):
         return replace(sign, headers=headers)
-    return HttpAnswer(status, down, sign is not Sign.CONTENT, False, whole=bytes(whole))
+    kept_as = family.kept_as(answer)
+    return HttpAnswer(status, down, sign is not Sign.CONTENT, False, whole=answer, response_id=kept_as)
 
 
 async def _error_text(source: AsyncIterator[bytes]) -> str:

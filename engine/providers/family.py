@@ -40,6 +40,10 @@ class Family(Protocol):
 
     def request(self, provider: ProviderSettings, ref: ModelRef, secret: str | None, payload: Payload) -> UpstreamRequest: ...
 
+    def kept_as(self, data: bytes) -> str | None:
+        """A whole answer, or an event before the first content: the id under which upstream keeps the answer, if it says so here."""
+        ...
+
     def read_whole(self, body: bytes) -> Sign | Failure:
         """A whole answer of status 2xx: CONTENT, or END when there is nothing usable in it."""
         ...

@@ -11,7 +11,7 @@ from functools import lru_cache
 _NEVER_UP = frozenset(
     {
         "host", "content-length", "content-type", "accept", "accept-encoding", "connection", "keep-alive",
-        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect", "forwarded", "via", "origin",
+        "proxy-connection", "http2-settings", "te", "trailer", "transfer-encoding", "upgrade", "expect", "forwarded", "via", "origin",
         "referer", "range", "from", "date", "max-forwards", "cache-control", "pragma", "priority", "x-real-ip",
         # Account ids belong to the caller's credential, and the profile's is another one.
         "openai-organization", "openai-project",

@@ -6,10 +6,12 @@ decodes nothing."""
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from functools import lru_cache
 
 import httpx
 
@@ -82,10 +84,12 @@ class Http1Transport(httpx.AsyncBaseTransport):
             # Made at first use: reading the certificates takes longer than a start without them. SSL_CERT_FILE counts.
             self._tls = httpx.create_ssl_context()
         tls = self._tls if scheme == "https" else None
+        # Several addresses only where there can be some: given up in that race (CPython 3.11), a socket is left to the garbage collector.
+        delay_s = None if _is_address(host) else FAMILY_DELAY_S
         try:
             async with asyncio.timeout(timeout_s):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, host, port, ssl=tls, happy_eyeballs_delay=FAMILY_DELAY_S
+                    Connection, host, port, ssl=tls, happy_eyeballs_delay=delay_s
                 )
         except TimeoutError as error:
             raise httpx.ConnectTimeout(f"no connection to {host}:{port} within {timeout_s or 0:g} s") from error
@@ -106,6 +110,15 @@ class _Body(httpx.AsyncByteStream):
         if self._open:
             self._open = False
             self._pool.give_back(self._origin, self._connection)
+
+
+@lru_cache(maxsize=256)
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _close_idle(connection: Connection) -> None:

@@ -15,6 +15,7 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
+from engine.providers.reading import GARBLED, INVALID, NO_DETAILS, mappings, parsed, plain_events, text_of, whole_object
 from engine.providers.sse import Event
 
 _USABLE = (
@@ -48,38 +49,31 @@ class OpenAICompletions:
                 headers["authorization"] = f"Bearer {secret}"
         return UpstreamRequest(url, headers, with_model(payload.raw, payload.body, ref.model))
 
+    def kept_as(self, data: bytes) -> str | None:
+        return None
+
     def read_whole(self, body: bytes) -> Sign | Failure:
-        opening = body[:64].lstrip()
-        if not opening:
-            return Sign.END
-        if opening.startswith(b"<"):
-            return Failure(status=200, body=_text(body), message="the provider answered with a page, not with JSON")
-        answer = _parsed(body)
-        if answer is _INVALID:
-            if opening.startswith((b"{", b"[")):
-                # Without the text: what a model wrote is no evidence of what went wrong.
-                return Failure(status=200, message=f"the answer is no valid JSON: it breaks off or is garbled ({len(body)} bytes)")
-            return Failure(status=200, body=_text(body))
-        if not isinstance(answer, dict):
-            return Sign.END
+        answer = whole_object(body)
+        if answer is None or isinstance(answer, Failure):
+            return answer or Sign.END
         failure = _error_in(answer)
         if failure is not None:
             return failure
         if "choices" not in answer and any(answer.get(member) for member in _ERROR_MEMBERS):
-            return Failure(status=200, body=_text(body))
+            return Failure(status=200, body=text_of(body))
         return Sign.CONTENT if _usable(answer) else Sign.END
 
     def read_event(self, event: Event) -> Sign | Failure:
         if event.oversized:
             return Sign.CONTENT
         if event.data is None:
-            return Failure(status=200, message="the stream held an error without details") if event.name == "error" else Sign.PREAMBLE
+            return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
         if event.data.strip() == b"[DONE]":
             return Sign.DONE
-        answer = _parsed(event.data)
+        answer = parsed(event.data)
         if event.name == "error":
-            return Failure(status=200, body=_text(event.data))
-        if answer is _INVALID:
+            return Failure(status=200, body=text_of(event.data))
+        if answer is INVALID:
             return _unreadable(event.data)
         if not isinstance(answer, dict):
             return Sign.JUNK
@@ -92,18 +86,12 @@ class OpenAICompletions:
 
     def plain_length(self, chunk: bytes) -> int:
         finished = _FINISHED.search(chunk)
-        until = finished.start() if finished is not None else len(chunk)
-        for mark in _MARKS:
-            found = chunk.find(mark, 0, until)
-            until = found if found >= 0 else until
-        end = chunk.rfind(b"\n\n", 0, until) + 2
-        events = chunk.count(b"\n\n", 0, end)
-        return end if events and chunk.count(b"data: {", 0, end) == events == chunk.count(b"}\n\n", 0, end) else 0
+        return plain_events(chunk if finished is None else chunk[: finished.start()], _MARKS)
 
     def read_later_event(self, event: Event) -> Sign | Failure:
         data = event.data
         if data is None or event.oversized:
-            return Failure(status=200, message="the stream held an error without details") if event.name == "error" else Sign.CONTENT
+            return NO_DETAILS if event.name == "error" else Sign.CONTENT
         data = data.strip()
         if data == b"[DONE]":
             return Sign.DONE
@@ -115,30 +103,15 @@ class OpenAICompletions:
         return Sign.END if _FINISHED.search(data) else Sign.CONTENT
 
 
-class _Invalid:
-    pass
-
-
-_INVALID = _Invalid()
-
-
-def _parsed(data: bytes) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return _INVALID
-
-
 def _unreadable(data: bytes) -> Sign | Failure:
     """A malformed line costs nothing, unless it carried content: then the text would be wrong without a trace."""
     if _CARRIER.search(data):
-        return Failure(status=200, message="malformed_response: an event with content was garbled")
+        return GARBLED
     return Sign.JUNK
 
 
 def _choices(answer: Mapping[str, object]) -> list[Mapping[str, object]]:
-    choices = answer.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return mappings(answer.get("choices"))
 
 
 def _usable(answer: Mapping[str, object]) -> bool:
@@ -170,10 +143,6 @@ def _error_in(answer: Mapping[str, object]) -> Failure | None:
     if any(choice.get("finish_reason") == "error" for choice in choices):
         return Failure(status=200, message="finish reason: error")
     return None
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=256)

@@ -17,14 +17,17 @@ from engine.providers.sse import Event, EventCutter, parse_event
 HELD_LIMIT = 4 * 1024 * 1024
 """Bytes of a preamble at most; nobody needs more before the first word."""
 
+_FIELDS = (b"data:", b"event:", b"id:")
+
 
 class StreamedBody:
     """First `until_content`, then `chunks` once. source: what is still to be read. skipped: malformed events that were left out.
-    finished: nothing follows, whether the connection has said so or not."""
+    finished: nothing follows, whether the connection has said so or not. kept_as: the id under which upstream keeps this answer."""
 
     def __init__(self, source: AsyncIterator[bytes], family: Family, status: int) -> None:
         self.skipped = 0
         self.finished = False
+        self.kept_as: str | None = None
         self.source = source
         self._family = family
         self._status = status
@@ -112,7 +115,11 @@ class StreamedBody:
             return
         sign: Sign | Failure
         if not self._content:
-            sign = self._family.read_event(event)
+            if self.kept_as is None and event.data is not None:
+                self.kept_as = self._family.kept_as(event.data)
+            # Megabytes that do not even begin like an event are no answer, however long they go on.
+            garbage = event.oversized and not event.raw.lstrip().startswith(_FIELDS)
+            sign = Sign.JUNK if garbage else self._family.read_event(event)
             if sign is Sign.CONTENT:
                 self._content = True
         if self._content:

@@ -74,7 +74,7 @@ class Machine:
         self.now = now
         self.env = env
         self.wall_offset = 0
-        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._heap: list[tuple[int, int, Callable[[], None], tuple[Process, int] | None]] = []
         self._counter = 0
         self._turns = 0
         self._running: list[Process] = []
@@ -117,15 +117,18 @@ class Machine:
 
     # --- time ------------------------------------------------------------------------------------------------------------
 
-    def at(self, due: int, act: Callable[[], None]) -> None:
-        """Things due at the same instant happen in the order in which they were asked for."""
+    def at(self, due: int, act: Callable[[], None], waiting: tuple[Process, int] | None = None) -> None:
+        """Things due at the same instant happen in the order in which they were asked for. waiting: of no interest once that turn has
+        gone on; no time passes for it then."""
         self._counter += 1
-        heapq.heappush(self._heap, (due, self._counter, act))
+        heapq.heappush(self._heap, (due, self._counter, act, waiting))
 
     def settle(self) -> None:
         """Lets time pass until nothing is due any more."""
         while self._heap:
-            due, _, act = heapq.heappop(self._heap)
+            due, _, act, waiting = heapq.heappop(self._heap)
+            if waiting is not None and (waiting[0].epoch != waiting[1] or waiting[0].result is not None):
+                continue
             self.now = max(self.now, due)
             act()
 
@@ -159,43 +162,55 @@ class Machine:
         self._perform(process, command)
 
     def _perform(self, process: Process, command: Command) -> None:
-        request = process.request
+        """Until the walk waits for something, or ends."""
         while True:
-            match command:
-                case CallProvider():
-                    return self._call(process, command)
-                case Deliver():
-                    outcome: Outcome = Broken(Failure(error_type="ReadError")) if process.drops else Completed()
-                case SaveOverride(fields):
-                    self.memory.apply(WriteSession(fields), request.turn, request.session, request.owner, self.now)
-                    outcome = Saved()
-                case Sleep(ms):
-                    return self._later(process, self.now + ms, Slept())
-                case AwaitTrial(trials, limit):
-                    self._waiters.append((process, frozenset(trials), process.epoch))
-                    if limit is not None:
-                        self._later(process, self.now + max(0, limit), BudgetOver())
-                    return None
-                case RefreshToken(profile):
-                    return self._refresh(process, profile)
-                case _:
-                    self.memory.apply(command, request.turn, request.session, request.owner, self.now)
-                    if isinstance(command, ReleaseTrial):
-                        self._wake((command.profile, command.model))
-                    outcome = DONE
+            outcome = self._one(process, command)
+            if outcome is None:
+                return
             try:
-                command = process.steps.send((outcome, self.world(request)))
+                command = process.steps.send((outcome, self.world(process.request)))
             except StopIteration as ended:
-                return self._finish(process, ended.value)
+                self._finish(process, ended.value)
+                return
+
+    def _one(self, process: Process, command: Command) -> Outcome | None:
+        """One command; None: its outcome comes later."""
+        request = process.request
+        match command:
+            case CallProvider():
+                self._call(process, command)
+                return None
+            case Deliver():
+                return Broken(Failure(error_type="ReadError")) if process.drops else Completed()
+            case SaveOverride(fields):
+                self.memory.apply(WriteSession(fields), request.turn, request.session, request.owner, self.now)
+                return Saved()
+            case Sleep(ms):
+                self._end_of_budget(process)
+                self._later(process, self.now + ms, Slept())
+                return None
+            case AwaitTrial(trials, limit):
+                self._waiters.append((process, frozenset(trials), process.epoch))
+                if limit is not None:
+                    self._later(process, self.now + limit, BudgetOver())
+                return None
+            case RefreshToken(profile):
+                self._end_of_budget(process)
+                self._refresh(process, profile)
+                return None
+            case _:
+                self.memory.apply(command, request.turn, request.session, request.owner, self.now)
+                if isinstance(command, ReleaseTrial):
+                    self._wake((command.profile, command.model))
+                return DONE
 
     def _later(self, process: Process, due: int, outcome: Outcome) -> None:
-        epoch = process.epoch
+        self.at(due, lambda: self._resume(process, outcome), (process, process.epoch))
 
-        def wake() -> None:
-            if process.epoch == epoch and process.result is None:
-                self._resume(process, outcome)
-
-        self.at(due, wake)
+    def _end_of_budget(self, process: Process) -> None:
+        """A wait ends with the turn's budget, if it has one (`attempt.budget`)."""
+        if process.walk.deadline is not None:
+            self._later(process, max(self.now, process.walk.deadline), BudgetOver())
 
     def _finish(self, process: Process, result: TurnResult) -> None:
         process.result = result
@@ -236,8 +251,6 @@ class Machine:
 
     def _one_call(self, process: Process, call: CallProvider, epoch: int, retries: int) -> None:
         """One upstream call of the attempt; a client retry inside it takes the next answer (`attempt.retry-after`)."""
-        if process.epoch != epoch or process.result is not None:
-            return
         process.calls += 1
         provider = self.settings.providers[call.ref.provider]
         got = self.script.next(call.ref, call.profile)
@@ -255,7 +268,8 @@ class Machine:
             if wait is not None and (cap is None or wait <= cap):
                 within = call.limit_ms is None or spent + got.after_ms + wait <= call.limit_ms
                 if within:
-                    self.at(self.now + got.after_ms + wait, lambda: self._one_call(process, call, epoch, retries + 1))
+                    again = self.now + got.after_ms + wait
+                    self.at(again, lambda: self._one_call(process, call, epoch, retries + 1), (process, epoch))
                     return
         process.drops = got.drops
         outcome = Failed(got.failure, process.calls) if got.failure is not None else Content(got.empty, process.calls)

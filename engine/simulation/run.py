@@ -129,7 +129,7 @@ class Run:
 
     def _shown(self, process: Process) -> dict[str, object]:
         assert process.result is not None
-        return turn_json(process.result)
+        return {**turn_json(process.result), "at": process.walk.ledger.started}
 
     # --- operator --------------------------------------------------------------------------------------------------------
 
@@ -219,16 +219,14 @@ class Run:
                 if spec is not None:
                     for name in _names(spec):
                         if resolve_model(name, settings) is None:
-                            raise ScenarioError(
-                                "The scenario does not fit its schema", (f"{where}: {name!r} is no alias and no provider/model",)
-                            )
+                            problem = f"{where}: {name!r} is no alias and no provider/model"
+                            raise ScenarioError("The scenario does not fit its schema", (problem,), "write provider/model")
 
     def _refuse_turns(self, steps: list[Step], path: str) -> None:
         for i, step in enumerate(steps):
             if step.kind in ("turn", "parallel", "during", "cancel", "advance_s", "advance_to"):
-                raise ScenarioError(
-                    "The scenario does not fit its schema", (f"{path}[{i}].{step.kind}: only acts can happen during an attempt",)
-                )
+                problem = f"{path}[{i}].{step.kind}: only acts can happen during an attempt"
+                raise ScenarioError("The scenario does not fit its schema", (problem,), "make it a step of its own")
 
 
 def _names(spec: TurnSpec) -> list[str]:
@@ -267,8 +265,9 @@ def _stored(scenario: Scenario) -> Stored:
     try:
         usage = {profile: usage_from_json(record) for profile, record in scenario.usageStats.items()}
         sessions = {SessionKey(key): session_from_json(record) for key, record in scenario.sessions.items()}
-    except (ValueError, TypeError) as error:
-        raise ScenarioError("The scenario does not fit its schema", (f"usageStats: {error}",)) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        problem = f"usageStats or sessions: {error}"
+        raise ScenarioError("The scenario does not fit its schema", (problem,), "see `failover simulate --help`") from None
     credentials = {profile: _credential(spec) for profile, spec in scenario.profiles.items()}
     agent = StoredAgent(credentials, usage, {p.lower(): tuple(ids) for p, ids in scenario.order.items()})
     return Stored({MAIN_AGENT: agent}, sessions, {})

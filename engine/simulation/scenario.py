@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from engine.domain.errors import ScenarioError
 from engine.domain.ids import ProfileId
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+LONGEST_S = 1e10
+"""Three hundred years: more is a slip, and leaves what a calendar can show."""
+
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
 
 
 class Strict(BaseModel):
@@ -48,7 +51,7 @@ class PinStep(Strict):
     session: str
     profile: str
     reason: str | None = None
-    until: float | None = None
+    until: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
 
 class ResetStep(Strict):
@@ -113,7 +116,7 @@ class Step(Strict):
     on: Target | None = None
     set_config: Any = None
     restart: Empty | None = None
-    wall_clock_s: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    wall_clock_s: Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S, allow_inf_nan=False)] | None = None
     during: During | None = None
     cancel: Cancel | None = None
 
@@ -165,6 +168,8 @@ class OAuthSpec(BaseModel):
     email: str | None = None
 
 
+_NO_FIT = "The scenario does not fit its schema"
+
 ProfileSpec = Annotated[ApiKeySpec | TokenSpec | OAuthSpec, Field(discriminator="type")]
 AnswerSpec = Literal["ok"] | Answer
 
@@ -195,18 +200,19 @@ def parse_scenario(data: object) -> Scenario:
         problems = tuple(
             f"{_path(e['loc'])}: {e['msg']}" for e in error.errors(include_url=False, include_input=False, include_context=False)
         )
-        raise ScenarioError("The scenario does not fit its schema", problems, "see `failover simulate --help`") from None
+        raise ScenarioError(_NO_FIT, problems, "see `failover simulate --help`") from None
 
 
 def epoch_ms(value: str | float, path: str) -> int:
-    """ISO 8601 or epoch ms."""
-    if isinstance(value, str):
-        try:
-            at = datetime.fromisoformat(value)
-        except ValueError:
-            raise ScenarioError("The scenario does not fit its schema", (f"{path}: not a time: {value!r}",)) from None
-        return int(at.timestamp() * 1000)
-    return int(value)
+    """ISO 8601 or epoch ms. Raises ScenarioError for what is no time, and for one beyond every calendar."""
+    try:
+        ms = datetime.fromisoformat(value).timestamp() * 1000 if isinstance(value, str) else value
+        if not abs(ms) <= LONGEST_S * 1000:
+            raise ValueError
+    except (ValueError, OverflowError):
+        problem = f"{path}: not a time: {value!r}"
+        raise ScenarioError(_NO_FIT, (problem,), 'write one such as "2026-01-05T09:00:00Z", or epoch milliseconds') from None
+    return int(ms)
 
 
 def _path(loc: tuple[int | str, ...]) -> str:

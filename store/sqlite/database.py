@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from engine.domain.decisions import Matching
 from engine.domain.store import Change
 from store.sqlite.connection import FileThread, connected, connected_for_reading
 from store.sqlite.files import open_file, refuse_newer
@@ -61,9 +62,9 @@ class Database:
         where = f"{self.path.parent.name}/{self.path.name}" if self.kind == "agent" else self.path.name
         return await self._ask(source, lambda connection: load(connection, self.kind, where))
 
-    async def decisions(self, session: str | None, turn: str | None, limit: int) -> list[Mapping[str, object]]:
+    async def decisions(self, session: str | None, turn: str | None, limit: int, matching: Matching) -> list[Mapping[str, object]]:
         """Newest first. Raises StoreError."""
-        return await self._ask(self._read_connection, lambda connection: read_decisions(connection, session, turn, limit))
+        return await self._ask(self._read_connection, lambda connection: read_decisions(connection, session, turn, limit, matching))
 
     async def foreign_write(self) -> bool:
         """True if another process wrote since the last call. False while the file is not open. Raises StoreError."""

@@ -20,6 +20,7 @@ HEADER_BYTES = 100
 VERSION_AT = 60
 CHECKED_WHOLE_BYTES = 64 * 1024 * 1024
 COMPANIONS = ("-wal", "-shm", "-journal")
+SINCE_THE_FIRST: dict[Kind, str] = {"agent": "credentials", "shared": "sessions"}
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 
 
@@ -52,7 +53,7 @@ def _opened(path: Path, kind: Kind, busy_timeout_ms: int, notes: list[str]) -> s
         # Foreign bytes in a text column must not make a whole table unreadable.
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         refuse_newer(connection, path, kind)
-        if version_of(connection) == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if _foreign(connection, kind):
             raise Unusable("somebody else's database")
         migrate(connection, kind)
         _check(connection, path, kind)
@@ -68,6 +69,12 @@ def _opened(path: Path, kind: Kind, busy_timeout_ms: int, notes: list[str]) -> s
         connection.close()
         raise
     return connection
+
+
+def _foreign(connection: sqlite3.Connection, kind: Kind) -> bool:
+    """Tables, and not those that every version of ours has had: such a file is not migrated, it would no longer be as it was."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return bool(tables) and (version_of(connection) == 0 or SINCE_THE_FIRST[kind] not in tables)
 
 
 def _create(path: Path, kind: Kind) -> None:

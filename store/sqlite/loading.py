@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from engine.domain.ids import SessionKey
 from engine.domain.sessions import Session
 from engine.domain.store import Change, StoredAgent
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff
 from store.codec import Record
-from store.rows import Notes, Rows, read_agent, read_feed, read_off, read_sessions
+from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_off, read_sessions
 from store.sqlite.rows import read
 from store.sqlite.schema import Kind
 
@@ -28,6 +29,7 @@ class Loaded:
     sessions: dict[SessionKey, Session] = field(default_factory=dict)
     off: Mapping[str, OperatorOff] = field(default_factory=dict)
     feed: tuple[Record, ...] = ()
+    answers: Mapping[str, StoredAnswer] = field(default_factory=dict)
 
     def lay_over(self, changes: Iterable[Change]) -> None:
         """As if these changes were in the file already; log records are left out, they may be there."""
@@ -41,6 +43,8 @@ class Loaded:
             self.agent = read_agent(self.rows, unheard)
             return
         self.off = read_off(self.rows, unheard)
+        if any(table == "stored_answers" for table, _ in self.rows.touched):
+            self.answers = read_answers(self.rows, unheard)
         held = self.rows.tables["sessions"]
         for table, key in self.rows.touched:
             if table == "sessions":
@@ -58,6 +62,7 @@ def load(connection: sqlite3.Connection, kind: Kind, where: str) -> Loaded:
     else:
         loaded.sessions = read_sessions(rows.tables["sessions"], notes)
         loaded.off = read_off(rows, notes)
+        loaded.answers = read_answers(rows, notes)
         loaded.feed = read_feed(rows)
     loaded.notes = notes.lines()
     return loaded

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
+from engine.domain.decisions import Matching
 from engine.domain.store import Change
 from store.codec import Record, dump, parse
 from store.effects import REFUSED, Append, KeyedTable, Revise, effects_of
@@ -138,10 +140,22 @@ def _read_table(connection: sqlite3.Connection, table: KeyedTable, notes: Notes)
     return records
 
 
-def read_decisions(connection: sqlite3.Connection, session: str | None, turn: str | None, limit: int) -> list[Mapping[str, object]]:
+_CONDITIONS = {
+    "session": "session = :session",
+    "turn": "turn = :turn",
+    "since": "at >= :since",
+    "until": "at < :until",
+    "provider": "json_extract(record, '$.candidateProvider') = :provider",
+    "reason": "json_extract(record, '$.reason') = :reason",
+}
+
+
+def read_decisions(
+    connection: sqlite3.Connection, session: str | None, turn: str | None, limit: int, matching: Matching
+) -> list[Mapping[str, object]]:
     """Newest first. Raises sqlite3.Error."""
-    wanted = {"session": session, "turn": turn}
-    where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value is not None)
+    wanted = {"session": session, "turn": turn, **asdict(matching)}
+    where = " AND ".join(_CONDITIONS[name] for name, value in wanted.items() if value is not None)
     sql = f"SELECT record FROM decisions {'WHERE ' + where if where else ''} ORDER BY id DESC LIMIT :limit"
     return [record for (text,) in connection.execute(sql, {**wanted, "limit": limit}) if (record := parse(text)) is not None]
 

@@ -34,7 +34,8 @@ _SHARED_1 = (
     "CREATE TABLE probe_leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at INTEGER NOT NULL)",
     _UNREADABLE,
 )
-MIGRATIONS: dict[Kind, tuple[tuple[str, ...], ...]] = {"agent": (_AGENT_1,), "shared": (_SHARED_1,)}
+_SHARED_2 = (_KEYED.format("stored_answers"),)  # key: the id under which upstream keeps an answer
+MIGRATIONS: dict[Kind, tuple[tuple[str, ...], ...]] = {"agent": (_AGENT_1,), "shared": (_SHARED_1, _SHARED_2)}
 
 
 def latest(kind: Kind) -> int:

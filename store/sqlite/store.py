@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import StoreError
 from engine.domain.ids import MAIN_AGENT, AgentId
 from engine.domain.store import AppendDecision, Change, Stored
@@ -145,7 +146,9 @@ class SqliteStore:
         """Committed so far, over all files: what group commit saves is measured with it."""
         return sum(lane.database.transactions for lane in self._lanes.values())
 
-    async def decisions(self, *, session: str | None = None, turn: str | None = None, limit: int = 100) -> Sequence[Mapping[str, object]]:
+    async def decisions(
+        self, *, session: str | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
+    ) -> Sequence[Mapping[str, object]]:
         """Newest first, those that wait to be written included. Raises StoreError."""
         shared = self._lane(None)
         waiting: list[Mapping[str, object]] = []
@@ -154,8 +157,9 @@ class SqliteStore:
                 await shared.submit(())
             except StoreError:
                 records = (change.record for change in reversed(shared.waiting) if isinstance(change, AppendDecision))
-                waiting = [r for r in records if session in (None, r.get("session")) and turn in (None, r.get("turn"))][:limit]
-        return [*waiting, *await shared.database.decisions(session, turn, limit - len(waiting))]
+                mine = (r for r in records if session in (None, r.get("session")) and turn in (None, r.get("turn")))
+                waiting = [r for r in mine if matching.admits(r)][:limit]
+        return [*waiting, *await shared.database.decisions(session, turn, limit - len(waiting), matching)]
 
     def _lane(self, home: Home) -> Lane:
         """Raises StoreError for an agent id that is no file name."""
@@ -169,4 +173,5 @@ class SqliteStore:
 def _put_together(parts: Mapping[Home, Loaded], notes: Sequence[str]) -> Stored:
     shared = parts[None]
     agents = {home: part.agent for home, part in parts.items() if home is not None}
-    return Stored(agents, shared.sessions, shared.off, (*notes, *(note for part in parts.values() for note in part.notes)), shared.feed)
+    told = (*notes, *(note for part in parts.values() for note in part.notes))
+    return Stored(agents, shared.sessions, shared.off, told, shared.feed, shared.answers)

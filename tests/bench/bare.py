@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from engine.domain.exchange import Answer, Answered, AttemptFailed, Payload
 from engine.domain.ids import ModelRef, SessionKey, TurnId
@@ -47,11 +47,15 @@ class NoEngine:
 
     draining = False
     ready = True
+    open_windows: Mapping[str, int] = {}
 
     def __init__(self, upstream: str) -> None:
         self._provider = ProviderSettings("acme", f"http://{upstream}/v1", "openai-completions")
         self._upstream = HttpUpstream()
         self.settings = Settings(ModelPolicy(BIG), providers={"acme": self._provider}, gateway=GatewaySettings(port=0))
+
+    def stored_answer(self, name: str) -> None:
+        return None
 
     def new_turn_id(self) -> TurnId:
         return TurnId("t")

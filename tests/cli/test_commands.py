@@ -204,3 +204,17 @@ def test_a_gateway_that_was_killed_is_not_asked(failover, state):
     os.close(lock._descriptor)  # type: ignore[arg-type]
     done = failover("watch")
     assert "none runs on the state directory" in done.stderr
+
+
+def test_an_act_on_a_session_that_nobody_has_seen_says_so_and_what_may_be_meant(failover, gateway):
+    done = failover("pin", "suport-bot", "acme:k1")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "no session suport-bot has been seen yet; did you mean support-bot?" in done.stderr
+    assert "seen" not in failover("pin", "support-bot", "acme:k1").stderr
+
+
+def test_status_check_is_1_while_an_alarm_stands(failover, gateway):
+    assert failover("status", "--check").returncode == 0
+    gateway.operations.alarms = ("no profile is usable",)
+    assert failover("status", "--check").returncode == 1
+    assert failover("status").returncode == 0

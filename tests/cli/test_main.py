@@ -56,7 +56,8 @@ def test_the_version_is_data(failover):
 
 
 def test_bad_use_is_status_2_with_the_way_to_help(failover):
-    for arguments in (("statsu",), ("pin",), ("status", "--jsn"), ("explain",), ("log", "--limit", "0"), ("order", "acme")):
+    no_number = (("demo", "--headless", "--seconds", "nan"), ("demo", "--headless", "--speed", "nan"))
+    for arguments in (("statsu",), ("pin",), ("status", "--jsn"), ("explain",), ("log", "--limit", "0"), ("order", "acme"), *no_number):
         done = failover(*arguments)
         assert done.returncode == 2, arguments
         assert done.stdout == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from engine.simulation.demo.cast import KEYS
+from engine.simulation.demo.script import Behaviour
 from tests.cli.processes import HELLO, ROOT, eventually, serving, store_keys
 
 
@@ -98,7 +100,7 @@ def test_a_fallback_is_explained_and_a_probe_brings_the_session_back(failover, s
         assert "cooldown" in failover("status").stdout
         failed = failover("probe", "bot", "--json")
         assert (failed.returncode, json.loads(failed.stdout)["outcome"]) == (1, "upstream_failed")
-        world._begun_ms = None
+        world.director.set("anthropic", Behaviour.OK)
         assert failover("probe", "bot").returncode == 0
         assert gateway.ask("bot").headers["x-failover-served"] == "anthropic/claude-opus-4-8"
 
@@ -256,3 +258,40 @@ def test_doctor_names_what_is_wrong_and_what_to_do(failover, state, config_file,
     bad.write_text("{agents: 5}")
     ill = failover("doctor", "--json", "--config", str(bad))
     assert (ill.returncode, json.loads(ill.stdout)["ok"]) == (1, False)
+
+
+def test_state_that_had_to_be_moved_aside_is_told_at_once_by_whoever_found_it(failover, state, config_file):
+    store_keys(state)
+    for find in ("serve", "status"):
+        (state / "failover.sqlite").write_bytes(b"no database" * 1000)
+        if find == "serve":
+            with serving(state, "--config", str(config_file)) as gateway:
+                status, said = gateway.end()
+        else:
+            done = failover("status", "--config", str(config_file))
+            status, said = done.returncode, done.stderr
+        assert status == 0, said
+        assert f"{state / 'failover.sqlite'} could not be read" in said
+        assert "failover.sqlite.unreadable-" in said
+
+
+def test_it_takes_as_many_open_files_as_it_may_and_tells_a_lack_of_them_once(state, config_file):
+    store_keys(state)
+    command = [sys.executable, "-m", "console.cli.main", "serve", "--port", "0", "--config", str(config_file), "--state-dir", str(state)]
+    for hard in (200, 60):
+        limits = f"ulimit -Sn 60; ulimit -Hn {hard}; exec {shlex.join(command)}"
+        with subprocess.Popen(["sh", "-c", limits], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as gateway:
+            assert gateway.stdout is not None
+            assert gateway.stderr is not None
+            port = int(gateway.stdout.readline().rpartition(":")[2])
+            callers = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(80)]
+            # Only a gateway that may not have enough says so, and once; there the last callers are never accepted.
+            told = gateway.stderr.readline() if hard == 60 else ""
+            for caller in callers:
+                caller.close()
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=20).status_code == 200
+            gateway.terminate()
+            told += gateway.communicate(timeout=20)[1]
+        assert gateway.returncode == 0
+        assert told.count("new connections wait") == (1 if hard == 60 else 0)
+        assert "Traceback" not in told

@@ -6,13 +6,30 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.domain.acts import Act, ActResult, Clear, Pin, SelectModel, Unpin
+from engine.domain.acts import Act, ActResult, Clear, Pin, SelectModel, SetOff, SetOn, SetOrder, Unpin
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import GatewayUnreachable
+from engine.domain.foresight import (
+    Assumption,
+    At,
+    AttemptView,
+    Fails,
+    FieldView,
+    Move,
+    Moves,
+    PredictedStep,
+    SessionDetail,
+    Taken,
+    TurnRecord,
+    WhatIf,
+)
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.operations import Event
 from engine.domain.snapshot import (
     CandidatePreview,
     FeedEntry,
+    OffView,
+    OrderView,
     Preview,
     ProfileState,
     ProfileVerdict,
@@ -183,6 +200,11 @@ SNAPSHOT = Snapshot(
     feed=FEED,
     traffic=Traffic(4.2, 812.0, 0.971, 0, 2, 1840),
     models=(OPUS, GPT, HAIKU, GEMINI),
+    orders=(
+        OrderView("anthropic", "order.config", (ProfileId("anthropic:me"), ProfileId("anthropic:backup"))),
+        OrderView("openai", "order.stored-profiles", (ProfileId("openai:work"), ProfileId("openai:codex"))),
+        OrderView("google", "order.stored", (ProfileId("google:ci"),)),
+    ),
 )
 
 DECISIONS: tuple[Mapping[str, object], ...] = (
@@ -288,6 +310,7 @@ class FakeOperations:
     def __init__(self, snapshot: Snapshot = SNAPSHOT) -> None:
         self.current = snapshot
         self.acts: list[tuple[Act, str]] = []
+        self.asked: list[tuple[SessionKey | None, tuple[Assumption, ...]]] = []
         self.down = False
         self.refusal: str | None = None
         self.calls = 0
@@ -324,6 +347,42 @@ class FakeOperations:
             raise GatewayUnreachable("The gateway does not answer")
         return preview(next(s for s in self.current.sessions if s.key == session))
 
+    async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
+        self.asked.append((session, tuple(assumptions)))
+        view = next((s for s in self.current.sessions if s.key == session), SESSIONS[0])
+        before = preview(view)
+        after = replace(before, next_ref=GEMINI, next_profile=ProfileId("google:ci"))
+        at = next((one.moment for one in assumptions if isinstance(one, At)), NOW)
+        taken = tuple(
+            Taken(f"{getattr(one, 'target', 'it')} is assumed", not (isinstance(one, Fails) and one.target == "nobody"))
+            for one in assumptions
+        )
+        steps = (
+            PredictedStep(GPT, ProfileId("openai:work"), "failed", "rate_limit", 429, "gate.open", 0),
+            PredictedStep(GEMINI, ProfileId("google:ci"), "succeeded", rule="gate.open", at_ms=0),
+        )
+        return WhatIf(
+            session, at, taken, before, after, steps, "ok", GEMINI, (f"↪️ Model Fallback: {GEMINI} (selected {OPUS}; rate limit)",)
+        )
+
+    async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
+        self.asked.append((None, tuple(assumptions)))
+        moved = tuple(Move(s.key, s.active, s.profile, GEMINI, ProfileId("google:ci")) for s in self.current.sessions if s.on_fallback)
+        return Moves((Taken("assumed"),), len(self.current.sessions), len(self.current.sessions), len(moved), 0, moved)
+
+    async def detail(self, session: SessionKey) -> SessionDetail:
+        attempts = (
+            AttemptView(OPUS, ProfileId("anthropic:me"), "failed", 0, 412, "rate_limit", 429, "gate.open", "too many requests"),
+            AttemptView(GPT, ProfileId("openai:work"), "succeeded", 430, 2_470, rule="gate.open"),
+        )
+        notice = f"↪️ Model Fallback: {GPT} (selected {OPUS}; rate limit)"
+        turns = (TurnRecord("t-81e0", session, NOW - 109 * _S, 2_900, "ok", OPUS, GPT, attempts, (notice,)),)
+        fields = (
+            FieldView("modelOverride", "gpt-5.5", "override.persist-first turn t-81e0", NOW - 108 * _S),
+            FieldView("authProfileOverride", "openai:work", "ana@ops1 (pin)", NOW - 12 * _M),
+        )
+        return SessionDetail(session, turns, fields)
+
     async def act(self, act: Act, by: str) -> ActResult:
         self.acts.append((act, by))
         if self.refusal is not None:
@@ -338,12 +397,16 @@ class FakeOperations:
             case Clear():
                 profiles = tuple(profile(p.profile) if p.profile == act.profile else p for p in self.current.profiles)
                 self.publish(profiles=profiles)
+            case SetOff():
+                self.publish(off=(*self.current.off, OffView(act.target, NOW, by, act.reason)))
+            case SetOn():
+                self.publish(off=tuple(off for off in self.current.off if off.target != act.target))
             case _:
                 self.publish()
-        undoable = isinstance(act, Pin | Unpin | SelectModel | Clear)
+        undoable = isinstance(act, Pin | Unpin | SelectModel | Clear | SetOff | SetOn | SetOrder)
         return ActResult(True, f"{act.act} done", act_id=f"a{len(self.acts)}" if undoable else None, undoable=undoable)
 
     async def decisions(
-        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100
+        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
-        return [record for record in DECISIONS if session is None or record["session"] == session][:limit]
+        return [record for record in DECISIONS if session in (None, record["session"]) and matching.admits(record)][:limit]

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from console.app import export
+from console.around import Around
 from console.cli.demo import Demo
+from console.pictures import export
 from console.remote import RemoteOperations
 from engine.domain.snapshot import ProfileState, Snapshot
 from engine.simulation.demo.scenarios import SCENARIOS
@@ -21,6 +22,9 @@ PICTURES: tuple[tuple[str, tuple[int, int], tuple[str, ...]], ...] = (
     ("small", SMALL, ()),
     ("why", WIDE, ("e",)),
     ("pin", WIDE, ("p",)),
+    ("session", WIDE, ("enter",)),
+    ("what-if", WIDE, ("w", *"openai:work 429", "enter")),
+    ("faults", WIDE, ("!",)),
 )
 
 
@@ -45,8 +49,10 @@ async def take(demo: Demo) -> None:
     gateway = demo.gateway
     operations = RemoteOperations(gateway.url, gateway.token, instance=gateway.instance)
     await until(operations, under_way)
+    around = Around(director=demo.world.director)
     for name, size, keys in PICTURES:
-        await export(operations, FOLDER / f"{name}.svg", size, keys, utc=True, owns_engine=False)
+        await export(operations, FOLDER / f"{name}.svg", size, keys, utc=True, owns_engine=False, around=around)
+    await export(operations, FOLDER / "no-color.svg", WIDE, no_color=True, utc=True, owns_engine=False, around=around)
 
 
 def make() -> None:

@@ -11,7 +11,8 @@ from textual.keys import _character_to_key, key_to_character
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from console.app import FailoverApp, settle
+from console.app import FailoverApp
+from console.pictures import settle
 from tests.console.fake import NOW, FakeOperations
 
 
@@ -32,6 +33,17 @@ class Stage:
             name = _character_to_key(key) if len(key) == 1 else key
             driver.send_message(events.Key(name, key if len(key) == 1 else key_to_character(name)))
             await self.pilot.pause(0.0)
+            await self.pilot.pause(0.0)
+        await self.settled()
+
+    async def burst(self, *keys: str) -> None:
+        """All at once, as a stalled ssh delivers them: nothing is drawn in between."""
+        driver = self.app._driver
+        assert driver is not None
+        for key in keys:
+            name = _character_to_key(key) if len(key) == 1 else key
+            driver.send_message(events.Key(name, key if len(key) == 1 else key_to_character(name)))
+        for _ in range(10):
             await self.pilot.pause(0.0)
         await self.settled()
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from engine.domain.acts import Unpin
+from engine.domain.foresight import AttemptView, FieldView, Move, Moves, PredictedStep, SessionDetail, Taken, TurnRecord, WhatIf
 from engine.domain.ids import ProfileId, SessionKey
-from engine.domain.snapshot import FeedEntry, ProfileState, Traffic, TurnView, WindowView
+from engine.domain.snapshot import FeedEntry, OffView, OrderView, Preview, ProfileState, Traffic, TurnView, WindowView
 from tests.console.fake import NOW, SNAPSHOT, FakeOperations, preview, profile, session
 from tests.console.screenplay import on_stage
 
@@ -55,6 +56,18 @@ KEYS = (
     "escape",
     "question_mark",
     "escape",
+    "1",
+    "w",
+    "escape",
+    "d",
+    "enter",
+    "escape",
+    "D",
+    "o",
+    "escape",
+    "b",
+    "enter",
+    "3",
     "O",
     "y",
     "1",
@@ -117,11 +130,13 @@ def evil_engine(text: str) -> FakeOperations:
         warnings=(text,),
         models=(text,),
         undo=(text, text),
+        off=(OffView(text, 10**19, text, text), OffView(f"{text}2", NOW, text)),
+        orders=(OrderView(text.lower(), text, (ProfileId(text),)),),
         traffic=Traffic(1e12, 1e12, 1e3, 10**9, 0, 1),
     )
 
     class Evil(FakeOperations):
-        async def preview(self, key):
+        async def preview(self, key) -> Preview:
             good = preview(row)
             chain = tuple(
                 replace(
@@ -139,6 +154,21 @@ def evil_engine(text: str) -> FakeOperations:
             )
             return replace(
                 good, session=SessionKey(text), selection=text, chain=chain, next_ref=text, next_profile=ProfileId(text), notes=(text,)
+            )
+
+        async def what_if(self, key, assumptions):
+            seen = await self.preview(key)
+            steps = (PredictedStep(text, ProfileId(text), text, text, 10**9, text, 10**15),)
+            return WhatIf(SessionKey(text), 10**19, (Taken(text), Taken(text, False)), seen, seen, steps, text, text, (text,))
+
+        async def moves(self, assumptions):
+            return Moves((Taken(text),), 1, 2, 1, 1, (Move(SessionKey(text), text, ProfileId(text), None, None),))
+
+        async def detail(self, key):
+            attempts = (AttemptView(text, ProfileId(text), text, 10**15, 10**15, text, 429, text, text),)
+            turn = TurnRecord(text, SessionKey(text), -(10**19), 10**15, text, text, text, attempts, (text,))
+            return SessionDetail(
+                SessionKey(text), (turn,), (FieldView(text, text, text, 10**19), FieldView("xUntil", "9" * 15, None, None))
             )
 
         async def decisions(self, **_):

@@ -423,7 +423,7 @@ async def test_any_size_from_one_cell_up_and_any_storm_of_resizes_is_survived():
 
 
 async def test_screens_over_the_live_one_survive_one_cell_too():
-    for key in ("p", "r", "e", "question_mark", "colon"):
+    for key in ("p", "r", "e", "question_mark", "colon", "w", "d", "o", "b", "enter"):
         async with on_stage(size=(80, 24), keys=(key,)) as stage:
             await stage.pilot.resize_terminal(1, 1)
             await stage.pilot.resize_terminal(7, 3)

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from console.app import FailoverApp, settle
+from console.app import FailoverApp
+from console.around import Around
+from console.pictures import settle
+from engine.simulation.demo.director import Director
+from engine.simulation.demo.scenarios import SCENARIOS
+from engine.simulation.demo.script import Behaviour
 from tests.console.fake import NOW, FakeOperations
 
 SIZES = {"80x24": (80, 24), "120x36": (120, 36), "160x48": (160, 48)}
@@ -55,9 +60,27 @@ def test_every_look(snap_compare, name: str, options: dict[str, Any]):
     assert snap_compare(app, terminal_size=(120, 36), run_before=after(app, "j", "j"))
 
 
-@pytest.mark.parametrize(
-    ("name", "key"), [("pin", "p"), ("reset", "r"), ("why", "e"), ("detail", "enter"), ("help", "question_mark"), ("palette", "colon")]
-)
+OVER_IT = {
+    "pin": "p",
+    "reset": "r",
+    "why": "e",
+    "detail": "enter",
+    "help": "question_mark",
+    "palette": "colon",
+    "what-if": "w",
+    "off": "d",
+}
+
+
+@pytest.mark.parametrize(("name", "key"), OVER_IT.items())
 def test_what_opens_over_it(snap_compare, name: str, key: str):
     app = console()
     assert snap_compare(app, terminal_size=(100, 34), run_before=after(app, "j", "j", key))
+
+
+def test_the_fault_panel(snap_compare):
+    director = Director(SCENARIOS["outage"], lambda: NOW)
+    director.begin()
+    director.set("openai:work", Behaviour.REVOKED)
+    app = console(around=Around(director=director))
+    assert snap_compare(app, terminal_size=(110, 34), run_before=after(app, "exclamation_mark"))

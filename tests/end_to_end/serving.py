@@ -65,13 +65,14 @@ class Serving:
     def _target(self) -> tuple[str, ...]:
         return ("--config", str(self.config_file), "--state-dir", str(self.state))
 
-    async def start(self) -> None:
-        """Returns when it accepts requests."""
+    async def start(self, *options: str) -> None:
+        """Returns when it accepts requests. options: of `serve`."""
         self.process = await asyncio.create_subprocess_exec(
             *FAILOVER,
             "serve",
             "--port",
             "0",
+            *options,
             *self._target(),
             env=self._environ(),
             cwd=self.folder,

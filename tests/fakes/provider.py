@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 
 @dataclass(slots=True)
@@ -27,7 +29,14 @@ class Call:
 
     @property
     def key(self) -> str:
-        return self.headers.get("authorization", "").removeprefix("Bearer ")
+        names = ("x-api-key", "x-goog-api-key", "api-key")
+        return next((self.headers[n] for n in names if n in self.headers), self.headers.get("authorization", "").removeprefix("Bearer "))
+
+    @property
+    def model(self) -> Any:
+        """Of the body, or of the path where a family has it there."""
+        named = re.search(r"/models/([^:?]+):", self.path)
+        return unquote(named[1]) if named else self.body.get("model")
 
 
 class Wire:
@@ -179,9 +188,10 @@ def after(seconds: float, then: Answer) -> Answer:
 
 class FakeProvider:
     """Scripts: `on("model")`, `on("model", key="k1")` or `on("*")`; the more exact wins. A list is used up one answer per call, its last
-    one repeats. Without a script: `ok()`."""
+    one repeats. Without a script: `default`."""
 
-    def __init__(self) -> None:
+    def __init__(self, default: Answer | None = None) -> None:
+        self.default = default if default is not None else ok()
         self.calls: list[Call] = []
         self.called = asyncio.Event()
         self.connections = 0
@@ -198,7 +208,7 @@ class FakeProvider:
         self._scripts[model, key] = list(answers)
 
     def calls_of(self, model: str) -> Sequence[Call]:
-        return [call for call in self.calls if call.body.get("model") == model]
+        return [call for call in self.calls if call.model == model]
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
@@ -213,14 +223,14 @@ class FakeProvider:
 
     def _answer_for(self, call: Call) -> Answer:
         try:
-            model = call.body.get("model")
+            model = call.model
         except ValueError:
             model = None
         for script in ((model, call.key), (model, None), ("*", call.key), ("*", None)):
             answers = self._scripts.get(script)
             if answers:
                 return answers.pop(0) if len(answers) > 1 else answers[0]
-        return ok()
+        return self.default
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -228,6 +238,7 @@ class FakeProvider:
         self._open.add(task)
         self.connections += 1
         wire = Wire(reader, writer)
+        call: Call | None = None
         try:
             early = b""
             while wire.keep:
@@ -237,6 +248,7 @@ class FakeProvider:
                 answering = asyncio.ensure_future(self._answer_for(call)(call, wire))
                 # The caller says nothing while it waits: what can be read now is its end.
                 gone = asyncio.ensure_future(reader.read(1))
+                gone.add_done_callback(lambda task: task.cancelled() or task.exception())
                 done, _ = await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if answering not in done:
                     call.closed.set()
@@ -249,6 +261,8 @@ class FakeProvider:
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
+            if call is not None:
+                call.closed.set()
             self._open.discard(task)
             writer.close()
 
@@ -261,8 +275,8 @@ class FakeProvider:
 
 
 @contextlib.asynccontextmanager
-async def running_provider() -> AsyncIterator[FakeProvider]:
-    provider = FakeProvider()
+async def running_provider(default: Answer | None = None) -> AsyncIterator[FakeProvider]:
+    provider = FakeProvider(default)
     await provider.start()
     try:
         yield provider

@@ -14,6 +14,7 @@ from engine.domain.exchange import AnswerBroken, Answered, Payload
 from engine.domain.failure import Failure
 from engine.domain.ids import AgentId, ModelRef, ProfileId, SessionKey, TurnId, parse_ref
 from engine.domain.settings import AgentSettings, GatewaySettings, ModelPolicy, ProviderSettings, Settings
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.turns import Attempt, AttemptOutcome, FailureEntry, TurnError, TurnOutcome, TurnRequest, TurnResult
 from engine.gateway.app import GatewayApp
 from engine.gateway.engine_port import Engine
@@ -55,6 +56,8 @@ class FakeAnswer:
     empty: bool = False
     streamed: bool = False
     calls: int = 1
+    response_id: str | None = None
+    notes: tuple[str, ...] = ()
 
     def chunks(self) -> AsyncIterator[bytes]:
         raise NotImplementedError
@@ -112,6 +115,8 @@ class FakeTurn:
     async def result(self) -> TurnResult:
         if self.cancelled.is_set():
             return failed("aborted", outcome=TurnOutcome.ABORTED)
+        if self.failed is not None:
+            return self.failed
         return failed("timeout", outcome=TurnOutcome.PARTIAL) if self.partial else OK
 
 
@@ -123,9 +128,14 @@ class FakeEngine:
         self.turns = list(turns) or [FakeTurn()]
         self.draining = False
         self.ready = True
+        self.open_windows: dict[str, int] = {}
         self.requests: list[TurnRequest] = []
         self.payloads: list[Payload] = []
         self.derived_for: list[str | None] = []
+        self.answers: dict[str, StoredAnswer] = {}
+
+    def stored_answer(self, name: str) -> StoredAnswer | None:
+        return self.answers.get(name)
 
     def new_turn_id(self) -> TurnId:
         return TurnId(f"t{len(self.requests) + 1}")

@@ -71,6 +71,7 @@ async def test_a_strict_request_never_calls_another_model(house: House):
 
 
 async def test_an_error_in_a_stream_before_content_is_never_seen(house: House):
+    """I01"""
     house.acme.on("big", stream(ROLE, data({"error": {"message": "overloaded"}})))
     house.zeta.on("std", stream(ROLE, *words("hi"), STOP, DONE))
     answer = await streamed(house)
@@ -89,6 +90,7 @@ async def test_attempt_committed_a_stream_that_breaks_after_content_ends_partial
 
 
 async def test_a_stalled_stream_ends_with_an_error(house: House):
+    """I04"""
     providers = house.engine.settings.providers
     providers["acme"] = replace(providers["acme"], idle_timeout_s=0.1)  # type: ignore[index]
     house.acme.on("big", stream(*words("a"), None))
@@ -159,6 +161,7 @@ async def test_a_caller_that_goes_away_closes_upstream_and_calls_nobody(house: H
 
 
 async def test_one_outage_is_as_many_calls_as_recorded_attempts(house: House):
+    """I11"""
     for server in (house.acme, house.zeta):
         server.on("*", fake.error(503, "x"))
     answer = await house.gateway.chat()

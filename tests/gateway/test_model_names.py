@@ -102,7 +102,8 @@ def test_what_can_be_asked_for_is_listed():
     assert found == ["auto", "agent/ops", "gpt-4", "acme/big", "zeta/std", "acme/small", "zeta/ops"]
 
 
-def test_models_of_another_dialect_are_inexpressible():
-    model = ModelPolicy(ref("claude/opus"), (ref("zeta/std"),))
-    assert names(model=model).inexpressible(OPENAI) == {ref("claude/opus")}
-    assert ref("zeta/std") in names(model=model).inexpressible(ANTHROPIC)
+def test_models_are_known_by_the_dialect_of_their_provider():
+    found = names(model=ModelPolicy(ref("claude/opus"), (ref("zeta/std"),)))
+    assert found.apis_beside(OPENAI) == {ANTHROPIC}
+    assert found.of_api(ANTHROPIC) == {ref("claude/opus")}
+    assert ref("zeta/std") in found.of_api(OPENAI)

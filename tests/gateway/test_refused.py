@@ -43,11 +43,12 @@ def error(answer: httpx.Response, status: int, code: str) -> str:
         (b"messages=hi", "not valid JSON"),
         (b'{"messages": NaN}', "NaN"),
         (b"\xff\xfe\x00", "not valid JSON"),
+        (b'{"messages": "\xff"}', "not UTF-8 at byte 14"),
         (b"[1]", "array"),
         (b'"x"', "string"),
         (b"null", "null"),
         (b"[" * 9000, "nested too deeply"),
-        (b'{"n": ' + b"9" * 6000 + b"}", "not valid JSON"),
+        (b'{"n": ' + b"9" * 6000 + b"}", "number of thousands of digits"),
     ],
 )
 async def test_what_is_not_a_json_object_is_400(gateway: Gateway, engine: FakeEngine, raw: bytes, says: str):

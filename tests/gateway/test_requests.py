@@ -65,9 +65,10 @@ async def test_budget_and_side_effects_come_from_headers():
     assert (request.budget_ms, request.side_effect_only) == (2500, True)
 
 
-async def test_models_of_another_dialect_are_told():
-    request = await asked(headers={"x-failover-fallbacks": "claude/opus, zeta/std"})
-    assert request.inexpressible == {ref("claude/opus")}
+async def test_models_that_the_request_cannot_be_put_to_are_told_gate_dialect_unsupported():
+    headers = {"x-failover-fallbacks": "claude/opus, zeta/std"}
+    assert (await asked(headers=headers)).inexpressible == set()
+    assert (await asked(headers=headers, n=2)).inexpressible == {ref("claude/opus")}
 
 
 async def test_an_unknown_model_may_mean_auto():

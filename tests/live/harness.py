@@ -13,6 +13,7 @@ from typing import Any
 from engine.config.load import load_settings
 from engine.domain.acts import Act, ActResult
 from engine.domain.credentials import ApiKey, Credential
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import StoreError
 from engine.domain.exchange import Answer, AnswerBroken, Answered, AttemptFailed, Payload
 from engine.domain.failure import Failure
@@ -88,6 +89,8 @@ class Said:
     headers: Mapping[str, str] = field(default_factory=dict)
     streamed: bool = True
     calls: int = 1
+    response_id: str | None = None
+    notes: tuple[str, ...] = ()
     closed: bool = False
     read: int = 0
 
@@ -269,8 +272,10 @@ class Held:
     def trouble(self) -> str | None:
         return self.broken
 
-    async def decisions(self, *, session: str | None = None, turn: str | None = None, limit: int = 100) -> Sequence[Mapping[str, object]]:
-        return await self.inner.decisions(session=session, turn=turn, limit=limit)
+    async def decisions(
+        self, *, session: str | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
+    ) -> Sequence[Mapping[str, object]]:
+        return await self.inner.decisions(session=session, turn=turn, limit=limit, matching=matching)
 
 
 # --- engine ------------------------------------------------------------------------------------------------------------

@@ -173,6 +173,27 @@ async def test_a_result_is_never_written_over_a_newer_login():
         assert (kept.access, kept.refresh, kept.expires) == (newer.access, newer.refresh, newer.expires)
 
 
+async def test_a_merge_while_the_token_is_fetched_does_not_bring_the_old_one_back(tmp_path: Path):
+    """Another process writes while ours asks: memory then holds the login with our claim, and that one is replaced too."""
+    idp = Idp()
+    idp.gate = asyncio.Event()
+    first, second = (SqliteStore(StateDirectory(tmp_path)) for _ in range(2))
+    await stored_with({O1: EXPIRED}, first)
+    await first.close()
+    async with running(config(), store=SqliteStore(StateDirectory(tmp_path)), token_client=idp.client) as bench:
+        turn = bench.begin()
+        await idp.asked.wait()
+        await second.open()
+        await second.commit([PutCredential(MAIN_AGENT, ProfileId("acme:other"), replace(EXPIRED, refresh="other"))])
+        await second.close()
+        await bench.engine._merge()
+        idp.gate.set()
+        await turn.answer()
+        turn.cancel()
+        assert {call.secret for call in bench.upstream.calls} == {"access-0001"}
+        assert stored_login(bench).access == "access-0001"
+
+
 async def test_an_answer_without_a_token_is_a_failure_and_not_a_crash():
     for body in ("", "[]", "null", json.dumps({"access_token": 7}), json.dumps({"access_token": ""})):
         idp = Idp()

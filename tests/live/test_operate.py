@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from engine.domain.acts import BulkReturn, Clear, Pin, Probe, Reset, SelectModel, SetOff, SetOn, SetOrder, Undo, Unpin
-from engine.domain.ids import ProfileId, SessionKey
+from engine.domain.ids import AgentId, ProfileId, SessionKey
 from engine.domain.store import AppendAudit
 from engine.domain.turns import TurnOutcome
-from tests.live.harness import Bench, Held, chain, does, fails, keys, names, ok, running, settings_of, stored_with
+from engine.live.probe import MAX_TOKENS
+from engine.simulation.run import simulate
+from tests.live.harness import Bench, Held, answering, chain, does, fails, keys, names, ok, running, settings_of, stored_with
 
 MAIN = SessionKey("main")
 K1, K2 = ProfileId("acme:k1"), ProfileId("acme:k2")
@@ -150,7 +155,7 @@ async def test_clear_and_verify_leaves_the_windows_when_the_call_fails():
         result = await bench.act(Clear(K1, verify=True))
         assert (result.ok, result.outcome) == (True, "ok")
         assert bench.usage("acme:k1").disabled_until is None
-        assert bench.upstream.calls[-1].payload.body["max_tokens"] == 16
+        assert bench.upstream.calls[-1].payload.body["max_tokens"] == MAX_TOKENS
 
 
 async def test_override_forced_probe_that_answers_brings_the_session_back_with_a_stored_notice():
@@ -177,6 +182,28 @@ async def test_override_forced_probe_that_fails_changes_no_window():
         after = bench.usage("acme:k1")
         assert (after.model_cooldowns, after.error_count) == (before.model_cooldowns, before.error_count)
         assert bench.session().model_override == "std"
+
+
+async def test_override_forced_probe_with_an_empty_answer_is_no_success_here_and_in_simulate():
+    """One rule (`attempt.success`): usable content, or the session stays where it is served."""
+
+    async def nothing():
+        return
+        yield b""
+
+    async with running(TWO, credentials=keys("acme:k1", "zeta:k1")) as bench:
+        await on_fallback(bench)
+        bench.upstream.on("acme/big", answering(nothing, empty=True))
+        result = await bench.act(Probe(MAIN))
+        assert (result.ok, result.outcome) == (False, "upstream_failed")
+        assert "empty_response" in result.message
+        assert bench.session().model_override == "std"
+    profiles = {name: {"type": "api_key", "provider": name[:4], "key": "x"} for name in ("acme:k1", "zeta:k1")}
+    scenario = {"config": chain("acme/big", "zeta/std"), "start": 1_767_600_000_000, "profiles": profiles}
+    steps = [{"turn": {"session": "main"}}, {"probe": {"session": "main"}}]
+    played: Any = simulate({**scenario, "providers": {"acme/big": [{"status": 503}, {"text": ""}]}, "steps": steps})
+    assert played["steps"][1]["probe"]["outcome"] == "upstream_failed"
+    assert played["final"]["sessions"]["main"]["modelOverride"] == "std"
 
 
 async def test_override_forced_probe_of_what_is_off_is_not_probeable():
@@ -258,3 +285,29 @@ async def test_walk_live_switch_by_an_operator_reaches_a_turn_in_flight():
         result = await bench.turn()
         assert (result.outcome, str(result.active)) == (TurnOutcome.OK, "zeta/std")
         assert bench.session().model_override_source == "user"
+
+
+@pytest.mark.parametrize("key", ["", "  ", "a\tb", "\x1b[31mred", "x" * 201, "x" * 201 + "#acme/big", "derived:1234:5678"])
+async def test_an_act_on_a_session_that_cannot_be_is_refused_and_leaves_no_record(key: str):
+    async with running(TWO) as bench:
+        for act in (Pin(SessionKey(key), K1), SelectModel(SessionKey(key), "zeta/std"), Reset(SessionKey(key)), Probe(SessionKey(key))):
+            result = await bench.act(act)
+            assert not result.ok
+            assert "session" in result.message or "derived" in result.message
+        assert bench.engine._parts.memory.sessions == {}
+        assert bench.upstream.keys() == []
+
+
+async def test_an_act_on_a_session_that_may_still_come_is_carried_out():
+    async with running(TWO) as bench:
+        for key in ("x" * 200, "x" * 200 + "#acme/big", "caf\u00e9", "[/red]", "a#b"):
+            assert (await bench.act(Pin(SessionKey(key), K1))).ok
+
+
+async def test_an_order_names_each_profile_once_and_an_agent_that_there_is():
+    async with running(TWO) as bench:
+        twice = await bench.act(SetOrder("acme", (K1, K2, K1)))
+        assert (twice.ok, "twice" in twice.message) == (False, True)
+        nobody = await bench.act(SetOrder("acme", (K1,), agent=AgentId("nobody")))
+        assert (nobody.ok, "no agent nobody" in nobody.message) == (False, True)
+        assert (await bench.act(SetOrder("acme", (K2, K1)))).ok

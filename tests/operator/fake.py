@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import uvicorn
 
 from engine.domain.acts import Act, ActResult
+from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import FailoverError
+from engine.domain.foresight import Assumption, Moves, SessionDetail, Taken, WhatIf
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.operations import Event
 from engine.domain.snapshot import (
@@ -100,16 +102,29 @@ class FakeOperations:
     acts: list[tuple[Act, str]] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     asked: list[Mapping[str, object]] = field(default_factory=list)
+    assumed: list[tuple[SessionKey | None, tuple[Assumption, ...]]] = field(default_factory=list)
     readers: list[asyncio.Queue[Event | None]] = field(default_factory=list)
     read: asyncio.Event = field(default_factory=asyncio.Event)
+    alarms: tuple[str, ...] = ()
 
     async def snapshot(self) -> Snapshot:
-        return SNAPSHOT
+        return replace(SNAPSHOT, alarms=self.alarms)
 
     async def preview(self, session: SessionKey) -> Preview:
         if session != PREVIEW.session:
             raise FailoverError("No such session", f"{session} is unknown", "see `failover sessions`")
         return PREVIEW
+
+    async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
+        self.assumed.append((session, tuple(assumptions)))
+        return WhatIf(session, NOW, (Taken("assumed"),), PREVIEW, PREVIEW, (), "ok", "zeta/std")
+
+    async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
+        self.assumed.append((None, tuple(assumptions)))
+        return Moves((Taken("assumed"),), 2, 2, 0, 0, ())
+
+    async def detail(self, session: SessionKey) -> SessionDetail:
+        return SessionDetail(session)
 
     async def act(self, act: Act, by: str) -> ActResult:
         self.acts.append((act, by))
@@ -118,9 +133,10 @@ class FakeOperations:
         return self.result
 
     async def decisions(
-        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100
+        self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
-        self.asked.append({"session": session, "turn": turn, "limit": limit})
+        told = {} if matching == EVERY else {"matching": matching}
+        self.asked.append({"session": session, "turn": turn, "limit": limit, **told})
         return [DECISION]
 
     async def events(self, after: int | None = None) -> AsyncIterator[Event]:

@@ -11,10 +11,12 @@ import pytest
 import console.remote
 from console.remote import RemoteOperations
 from engine.domain.acts import ActResult as Result
-from engine.domain.acts import Reset
+from engine.domain.acts import Clear, Reset, SetOff
+from engine.domain.decisions import Matching
 from engine.domain.errors import FailoverError, GatewayUnreachable
-from engine.domain.ids import SessionKey
-from tests.operator.fake import DECISION, PREVIEW, SNAPSHOT, TOKEN, FakeOperations, served
+from engine.domain.foresight import Assumption, At, Fails
+from engine.domain.ids import ProfileId, SessionKey
+from tests.operator.fake import DECISION, NOW, PREVIEW, SNAPSHOT, TOKEN, FakeOperations, served
 
 MAIN = SessionKey("main")
 
@@ -144,3 +146,43 @@ def test_the_console_can_be_read_from_without_textual():
     code = "import sys, console.remote; print([m for m in sys.modules if m.split('.')[0] in ('textual', 'starlette', 'uvicorn')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_decisions_are_asked_by_provider_reason_and_time():
+    operations = FakeOperations()
+    matching = Matching("acme", "billing", 1, 2)
+    async with served(operations) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        await remote.decisions(session=MAIN, limit=3, matching=matching)
+    assert operations.asked == [{"session": "main", "turn": None, "limit": 3, "matching": matching}]
+
+
+async def test_what_if_moves_and_detail_arrive_as_they_were_asked_and_answered():
+    operations = FakeOperations()
+    assumed: list[Assumption] = [Fails("acme:k1", status=429, wait_s=9), At(NOW + 1), Clear(ProfileId("acme:k1")), SetOff("zeta", "audit")]
+    async with served(operations) as url, RemoteOperations(url, TOKEN) as remote:
+        found = await remote.what_if(SessionKey("support-bot"), assumed)
+        assert (found.active, found.before, found.taken[0].text) == ("zeta/std", PREVIEW, "assumed")
+        assert (await remote.moves(assumed)).examined == 2
+        assert (await remote.detail(SessionKey("support-bot"))).session == "support-bot"
+    assert operations.assumed == [(SessionKey("support-bot"), tuple(assumed)), (None, tuple(assumed))]
+    assert operations.acts == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"nonsense", "not understood"),
+        (b'{"session": "main", "assumptions": ["x"]}', "assumptions[0]"),
+        (b'{"session": "main", "assumptions": [{"assume": "fails", "target": 7}]}', "assumptions[0].target"),
+        (b'{"session": "main", "assumptions": [{"act": "probe", "session": "main"}]}', "needs a real call"),
+        (b'{"assumptions": []}', "for which session"),
+    ],
+)
+async def test_a_question_that_does_not_fit_says_where(body: bytes, words: str):
+    operations = FakeOperations()
+    async with served(operations) as url, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(f"{url}/operator/what_if", content=body, headers={"authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 400
+        assert words in answer.text
+        assert (await client.get(f"{url}/operator/what_if", headers={"authorization": f"Bearer {TOKEN}"})).status_code == 405
+    assert operations.assumed == []

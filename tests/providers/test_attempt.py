@@ -126,6 +126,7 @@ async def test_a_stream_that_ends_without_content_is_empty(provider: FakeProvide
 
 
 async def test_a_junk_line_is_counted_and_left_out(provider: FakeProvider, attempt: Attempts):
+    """I04"""
     a, b, c = words("a", "b", "c")
     provider.on("big", stream(a, b"data: {oops\n\n", b + b"data: not json either\n\n" + c, STOP, DONE))
     answer = await attempt(stream=True)

@@ -16,7 +16,7 @@ from engine.policy.classify import classify, never_connected
 from engine.providers.client import ERROR_BODY_LIMIT, HttpUpstream
 from engine.providers.failures import connection_failure
 from tests.fakes import provider as fake
-from tests.fakes.provider import ROLE, FakeProvider, data, stream
+from tests.fakes.provider import DONE, ROLE, STOP, FakeProvider, data, event, stream
 from tests.providers.attempts import Attempts, failure_of
 
 
@@ -349,6 +349,18 @@ async def test_an_endless_answer_and_an_endless_preamble_are_failures(
     provider.on("big", fake.status(200, b" " * 200_000), stream(*[ROLE] * 2000))
     assert "longer than" in str(failure_of(await attempt()).message)
     assert "without end" in str(failure_of(await attempt(stream=True)).message)
+
+
+async def test_garbage_without_a_line_end_is_never_taken_for_an_answer(
+    provider: FakeProvider, attempt: Attempts, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("engine.providers.sse.EVENT_LIMIT", 50_000)
+    monkeypatch.setattr("engine.providers.streamed.HELD_LIMIT", 100_000)
+    provider.on("big", stream(*[b"x" * 10_000] * 200), stream(event({"content": "y" * 60_000}), STOP, DONE))
+    assert "without content" in str(failure_of(await attempt(stream=True)).message)
+    answer = await attempt(stream=True)
+    assert not isinstance(answer, AttemptFailed)
+    assert b"y" * 60_000 in b"".join([chunk async for chunk in answer.chunks()])
 
 
 async def test_a_cancellation_that_is_not_ours_is_not_caught():

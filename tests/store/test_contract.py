@@ -7,21 +7,25 @@ from collections.abc import Callable
 import pytest
 
 from engine.domain.credentials import ApiKey, Credential, Token
+from engine.domain.decisions import Matching
 from engine.domain.errors import StoreError
-from engine.domain.ids import MAIN_AGENT, SessionKey
+from engine.domain.ids import MAIN_AGENT, ModelRef, SessionKey
 from engine.domain.reasons import FailoverReason
 from engine.domain.sessions import NEW_SESSION, Session
 from engine.domain.store import (
     AppendAudit,
+    AppendDecision,
     AppendFeed,
     Change,
     DropSession,
+    PutAnswer,
     PutOff,
     PutOrder,
     RemoveCredential,
     StateStore,
     Stored,
 )
+from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import NEVER_USED, ModelCooldown, OperatorOff, UsageStats
 from store.memory import MemoryStore
 from store.opening import opened
@@ -54,6 +58,12 @@ async def test_a_new_store_is_empty_and_knows_main(reopen: Reopen):
         assert list(stored.agents) == [MAIN_AGENT]
         assert stored.agents[MAIN_AGENT].credentials == {}
         assert (stored.sessions, stored.off, stored.notes, stored.feed) == ({}, {}, (), ())
+
+
+async def test_who_made_an_answer_is_remembered_and_forgotten(reopen: Reopen):
+    answers = {name: StoredAnswer(ModelRef("acme", "big"), K1 if name == "a" else None, SessionKey("desk"), 5) for name in ("a", "b")}
+    assert (await after(reopen, *(PutAnswer(name, answer) for name, answer in answers.items()))).answers == answers
+    assert (await after(reopen, PutAnswer("a", None))).answers == {"b": answers["b"]}
 
 
 async def test_what_was_committed_is_there_after_a_restart(reopen: Reopen):
@@ -215,6 +225,24 @@ async def test_decisions_come_newest_first_and_can_be_asked_for(reopen: Reopen):
         assert [record["at"] for record in await store.decisions(turn="t2")] == [5, 4]
         assert [record["at"] for record in await store.decisions(session="b", turn="t2")] == [4]
         assert await store.decisions(session="nobody") == []
+
+
+async def test_decisions_can_be_asked_for_by_provider_reason_and_time(reopen: Reopen):
+    store = reopen()
+    async with opened(store):
+        about = [("acme", "billing"), ("zeta", "billing"), ("acme", "rate_limit"), (None, None)]
+        made = [{"at": n, "session": "a", "turn": "t", "candidateProvider": p, "reason": r} for n, (p, r) in enumerate(about)]
+        store.enqueue([AppendDecision({name: value for name, value in record.items() if value is not None}) for record in made])
+        for matching, expected in (
+            (Matching(provider="acme"), [2, 0]),
+            (Matching(reason="billing"), [1, 0]),
+            (Matching(provider="acme", reason="billing"), [0]),
+            (Matching(since=1, until=3), [2, 1]),
+            (Matching(since=9), []),
+            (Matching(), [3, 2, 1, 0]),
+        ):
+            assert [record["at"] for record in await store.decisions(session="a", matching=matching)] == expected
+        assert [record["at"] for record in await store.decisions(limit=1, matching=Matching(reason="billing"))] == [1]
 
 
 async def test_the_newest_notices_survive_a_restart_oldest_first(reopen: Reopen):

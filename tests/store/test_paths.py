@@ -118,7 +118,7 @@ async def test_a_directory_that_is_not_writable_is_told(directory: StateDirector
 
 
 def test_every_file_is_closed_to_others_at_every_instant(directory: StateDirectory):
-    """Another process writes everything there is under umask 0, moving files aside too, while we look as often as we can."""
+    """L03: another process writes everything there is under umask 0, moving files aside too, while we look as often as we can."""
     seen: set[tuple[str, str]] = set()
     done = threading.Event()
 

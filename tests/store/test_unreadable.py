@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from engine.domain.errors import StoreError
-from engine.domain.ids import MAIN_AGENT, SessionKey
+from engine.domain.ids import MAIN_AGENT, ModelRef, ProfileId, SessionKey
+from engine.domain.store import PutAnswer
+from engine.domain.stored_answers import StoredAnswer
 from store.opening import opened
 from store.paths import StateDirectory
 from store.sqlite import SqliteStore
@@ -234,4 +236,18 @@ async def test_an_agent_s_folder_with_an_unsafe_name_is_none_of_ours(directory: 
 
 
 def test_every_kind_of_file_has_a_version():
-    assert (latest("agent"), latest("shared")) == (1, 1)
+    assert (latest("agent"), latest("shared")) == (1, 2)
+
+
+async def test_a_file_of_the_first_version_gets_what_it_lacks_and_keeps_what_it_has(directory: StateDirectory):
+    await fill(directory)
+    with sqlite3.connect(directory.shared_file) as connection:
+        connection.executescript("DROP TABLE stored_answers; PRAGMA user_version = 1")
+    connection.close()
+    store = SqliteStore(directory)
+    answer = StoredAnswer(ModelRef("acme", "big"), ProfileId("acme:k1"), SessionKey("desk"), 7)
+    async with opened(store) as stored:
+        assert (stored.notes, bool(stored.sessions), stored.answers) == ((), True, {})
+        await store.commit([PutAnswer("resp_1", answer)])
+    async with opened(SqliteStore(directory)) as stored:
+        assert stored.answers == {"resp_1": answer}

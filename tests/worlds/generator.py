@@ -33,6 +33,10 @@ FAILURES: tuple[Failure, ...] = (
 )
 
 
+BUSY = FAILURES[:5]
+"""Windows that are probed are where turns meet: more of them than of the others."""
+
+
 class RandomScript(Script):
     """Answers by moods: each pair has one for a while, so that outages, bursts and recoveries happen. `calls` counts every answer given."""
 
@@ -47,7 +51,7 @@ class RandomScript(Script):
         rng = self._rng
         key = (ref, profile)
         if key not in self._moods or rng.random() < 0.15:
-            self._moods[key] = (rng.choice((0.0, 0.0, 0.2, 0.6, 1.0)), rng.choice(FAILURES))
+            self._moods[key] = (rng.choice((0.0, 0.0, 0.2, 0.6, 1.0)), rng.choice(FAILURES if rng.random() < 0.6 else BUSY))
         share, failure = self._moods[key]
         after = rng.choice((0, 0, 0, 400, 2_000, 40_000))
         if rng.random() < share:
@@ -79,6 +83,8 @@ def config(rng: random.Random) -> dict[str, Any]:
         "overloadedBackoffMs": rng.choice((0, 700)),
     }
     api = {"api": "openai-completions"}
+    if rng.random() < 0.2:
+        defaults["imageModel"] = {"primary": rng.choice(MODELS[:6]), "fallbacks": rng.sample(MODELS[:6], rng.randint(0, 2))}
     providers = {
         "acme": {"baseUrl": "http://acme.test/v1", "maxRetries": rng.choice((0, 0, 1)), **api},
         "zeta": {"baseUrl": "http://zeta.test/v1", **api},
@@ -90,6 +96,10 @@ def config(rng: random.Random) -> dict[str, Any]:
         "auth": {"order": order, "cooldowns": cooldowns},
         "models": {"providers": providers},
     }
+
+
+def env(rng: random.Random) -> dict[str, str]:
+    return {"OPENCLAW_FALLBACK_SKIP_TTL_MS": rng.choice(("1000", "60000", "600000"))} if rng.random() < 0.4 else {}
 
 
 def profiles(rng: random.Random, now: int) -> dict[str, Any]:
@@ -132,6 +142,8 @@ def turn(rng: random.Random) -> dict[str, Any]:
         spec["budget_s"] = rng.choice((1, 30))
     if rng.random() < 0.03:
         spec["side_effect_only"] = True
+    if rng.random() < 0.04:
+        spec["image"] = True
     return spec
 
 
@@ -141,6 +153,7 @@ def act(rng: random.Random) -> dict[str, Any]:
         (
             {"model": {"session": session, "ref": rng.choice((*MODELS, "default", "default", "acme/big@acme:k1"))}},
             {"pin": {"session": session, "profile": profile}},
+            {"model": {"session": session, "ref": rng.choice((*MODELS[:6], "default"))}},
             {"unpin": {"session": session}},
             {"reset": {"session": session, "how": rng.choice(("new", "reset", "sessions.reset"))}},
             {"compact": {"session": session}},
@@ -149,15 +162,18 @@ def act(rng: random.Random) -> dict[str, Any]:
             {"off": {"profile": profile}},
             {"on": {"profile": profile}},
             {"on": {"profile": profile}},
+            {"off": rng.choice(({"provider": "zeta"}, {"ref": rng.choice(MODELS[:6])}))},
+            {"on": {"provider": "zeta"}},
+            *({"on": {"ref": ref}} for ref in MODELS[:6]),
         )
     )
 
 
 def step(rng: random.Random) -> dict[str, Any]:
     roll = rng.random()
-    if roll < 0.62:
+    if roll < 0.58:
         return {"turn": turn(rng)}
-    if roll < 0.70:
+    if roll < 0.68:
         return {"parallel": [{"turn": turn(rng)} for _ in range(rng.randint(2, 5))]}
     if roll < 0.75:
         inner = [s for s in (act(rng), act(rng)) if "probe" not in s]
@@ -167,9 +183,9 @@ def step(rng: random.Random) -> dict[str, Any]:
     if roll < 0.78:
         return {"cancel": {"turn": turn(rng), "attempt": rng.randint(1, 2)}}
     if roll < 0.92:
-        return {"advance_s": rng.choice((1, 5, 31, 61, 301, 3_700, 20_000, 90_000))}
+        return {"advance_s": rng.choice((1, 5, 11, 15, 20, 31, 35, 61, 301, 3_700, 20_000, 90_000))}
     if roll < 0.98:
         return act(rng)
     if roll < 0.99:
-        return {"set_config": config(rng)}
+        return {"set_config": config(rng)} if rng.random() < 0.8 else {"wall_clock_s": rng.choice((-7_200, -60, 60, 7_200))}
     return {"restart": {}}

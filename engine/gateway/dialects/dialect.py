@@ -3,6 +3,7 @@ providers are spoken to is `engine.providers`'."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -25,6 +26,14 @@ class Dialect(Protocol):
 
     def first_user_message(self, body: Mapping[str, object]) -> object: ...
 
+    def shows_images(self, body: Mapping[str, object]) -> bool:
+        """A model that answers must be able to see."""
+        ...
+
+    def references(self, body: Mapping[str, object]) -> Iterable[str]:
+        """Ids of what is stored at a provider (responses, files) and the request continues."""
+        ...
+
     def error(self, status: int, code: str, message: str, details: Details) -> bytes:
         """An error's body."""
         ...
@@ -38,7 +47,11 @@ class Dialect(Protocol):
         ...
 
     def notice_event(self, text: str, model: str) -> bytes:
-        """`gateway.notices: inline`: the notice as the first text of a stream."""
+        """`gateway.notices: inline`: the notice as an event before the stream; empty where an answer must begin otherwise."""
+        ...
+
+    def put_notice(self, event: dict[str, object], text: str) -> bool:
+        """`gateway.notices: inline`, where `notice_event` is empty: the notice into the first event with text. False: it has none."""
         ...
 
     def with_notice(self, body: bytes, text: str) -> bytes:
@@ -50,3 +63,23 @@ class Dialect(Protocol):
         ...
 
     def model(self, name: str, owner: str) -> object: ...
+
+
+def dumped(value: object) -> bytes:
+    """As it is sent; half a character (a lone surrogate) becomes `?`."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def loaded(body: str) -> dict[str, object] | None:
+    """A JSON object, or None for anything else."""
+    if not body.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def mappings(value: object) -> list[dict[str, object]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

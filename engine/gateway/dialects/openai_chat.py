@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.gateway.dialects.dialect import Details
+from engine.gateway.dialects.dialect import Details, dumped, loaded, mappings
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -37,19 +37,26 @@ class OpenAIChat:
             return next((m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"), None)
         return None
 
+    def shows_images(self, body: Mapping[str, object]) -> bool:
+        return any(
+            part.get("type") == "image_url" for message in mappings(body.get("messages")) for part in mappings(message.get("content"))
+        )
+
+    def references(self, body: Mapping[str, object]) -> Iterator[str]:
+        for message in mappings(body.get("messages")):
+            for stored in (message.get("audio"), *(part.get("file") for part in mappings(message.get("content")))):
+                found = (stored.get("file_id") or stored.get("id")) if isinstance(stored, dict) else None
+                if isinstance(found, str):
+                    yield found
+
     def error(self, status: int, code: str, message: str, details: Details) -> bytes:
         kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
         error = {"message": message, "type": kind, "param": None, "code": code, **details}
-        return _dumped({"error": error})
+        return dumped({"error": error})
 
     def is_error(self, body: str) -> bool:
-        if not body.lstrip().startswith("{"):
-            return False
-        try:
-            parsed = json.loads(body)
-        except (ValueError, RecursionError):
-            return False
-        return isinstance(parsed, dict) and isinstance(parsed.get("error"), dict)
+        found = loaded(body)
+        return found is not None and isinstance(found.get("error"), dict)
 
     def stream_error(self, code: str, message: str, details: Details) -> bytes:
         return b"data: " + self.error(500, code, message, {"partial": True, **details}) + b"\n\n"
@@ -57,7 +64,10 @@ class OpenAIChat:
     def notice_event(self, text: str, model: str) -> bytes:
         choice = {"index": 0, "delta": {"role": "assistant", "content": f"{text}\n\n"}, "finish_reason": None}
         chunk = {"id": "chatcmpl-notice", "object": "chat.completion.chunk", "created": 0, "model": model, "choices": [choice]}
-        return b"data: " + _dumped(chunk) + b"\n\n"
+        return b"data: " + dumped(chunk) + b"\n\n"
+
+    def put_notice(self, event: dict[str, object], text: str) -> bool:
+        return False
 
     def with_notice(self, body: bytes, text: str) -> bytes:
         try:
@@ -68,14 +78,10 @@ class OpenAIChat:
             message["content"] = f"{text}\n\n{message['content']}"
         except (ValueError, RecursionError, LookupError, TypeError):
             return body
-        return _dumped(answer)
+        return dumped(answer)
 
     def models(self, listed: Sequence[tuple[str, str]]) -> object:
         return {"object": "list", "data": [self.model(name, owner) for name, owner in listed]}
 
     def model(self, name: str, owner: str) -> object:
         return {"id": name, "object": "model", "created": 0, "owned_by": owner}
-
-
-def _dumped(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -47,4 +47,50 @@ EVERYTHING_DOWN = Scenario(
     ),
 )
 
-SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in (OUTAGE, BILLING, EVERYTHING_DOWN)}
+REVOKED_KEY = Scenario(
+    "revoked-key",
+    "somebody revokes a key; the profile is out for long, the other one carries on, until it is overloaded as well",
+    1_200,
+    (
+        Step(40, "anthropic:me", Behaviour.REVOKED),
+        Step(240, "anthropic:backup", Behaviour.OVERLOADED),
+        Step(420, "anthropic:backup", Behaviour.OK),
+        Step(700, "anthropic:me", Behaviour.OK),
+    ),
+)
+OVERLOAD = Scenario(
+    "overload",
+    "a provider says that it is overloaded, its neighbour takes everything and becomes slow, then answers with errors",
+    900,
+    (
+        Step(40, "anthropic", Behaviour.OVERLOADED),
+        Step(150, "openai/gpt-5.5", Behaviour.SERVER_ERROR),
+        Step(260, "openai", Behaviour.OK),
+        Step(400, "anthropic", Behaviour.OK),
+    ),
+)
+SUBSCRIPTION_RESET = Scenario(
+    "subscription-reset",
+    "a plan's allowance is used up and the provider says when it is there again: blocked until then, and back to the minute",
+    2_400,
+    (
+        Step(40, "openai:work", Behaviour.SUBSCRIPTION, retry_after_s=1_200),
+        Step(90, OPUS, Behaviour.RATE_LIMIT, retry_after_s=120),
+        Step(600, OPUS, Behaviour.OK),
+        Step(1_240, "openai:work", Behaviour.OK),
+    ),
+)
+FLAPPING = Scenario(
+    "flapping",
+    "a provider that fails and comes back, over and over: windows grow step by step, probes find it well and lose it again",
+    1_500,
+    tuple(
+        Step(at, "anthropic", behaviour)
+        for start in (40, 200, 400, 640, 900)
+        for at, behaviour in ((start, Behaviour.OVERLOADED), (start + 70, Behaviour.OK))
+    ),
+)
+
+SCENARIOS: Mapping[str, Scenario] = {
+    scenario.name: scenario for scenario in (OUTAGE, BILLING, REVOKED_KEY, OVERLOAD, SUBSCRIPTION_RESET, FLAPPING, EVERYTHING_DOWN)
+}

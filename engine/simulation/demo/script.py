@@ -17,6 +17,14 @@ class Behaviour(StrEnum):
     SERVER_ERROR = "server_error"
     BAD_GATEWAY = "bad_gateway"
     """The provider's own proxy answers, with a page of HTML."""
+    REVOKED = "revoked"
+    """The key is dead, and the provider says so."""
+    SUBSCRIPTION = "subscription"
+    """The plan's allowance is used up; the answer says when it is there again (`retry_after_s`)."""
+    HANGS = "hangs"
+    """It takes the request and says nothing."""
+    CUTS = "cuts"
+    """It breaks off in the middle of an answer."""
 
 
 @dataclass(frozen=True, slots=True)

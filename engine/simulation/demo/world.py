@@ -11,9 +11,10 @@ from random import Random
 from engine.domain.clock import Clock
 from engine.gateway.thread import LoopThread
 from engine.simulation.demo.cast import PLAYERS
+from engine.simulation.demo.director import Director
 from engine.simulation.demo.loopback import served
 from engine.simulation.demo.provider import provider_app
-from engine.simulation.demo.script import Scenario, Step, behaviour_at
+from engine.simulation.demo.script import Scenario, Step
 from engine.simulation.demo.traffic import traffic
 
 WAIT_S = 10.0
@@ -23,10 +24,8 @@ class DemoWorld:
     """clock: of policy time, the engine's speed. The script begins when traffic does; before that every provider is well."""
 
     def __init__(self, scenario: Scenario, clock: Clock, *, seed: int = 0) -> None:
-        self._scenario = scenario
-        self._clock = clock
+        self.director = Director(scenario, clock.now_ms)
         self._seed = seed
-        self._begun_ms: int | None = None
         self._thread = LoopThread("demo-world")
         self._stack = contextlib.AsyncExitStack()
         self._traffic: asyncio.Task[None] | None = None
@@ -51,10 +50,8 @@ class DemoWorld:
         self._thread.stop()
 
     def judge(self, provider: str, model: str, profile: str | None) -> Step | None:
-        """What the script says about a request now."""
-        if self._begun_ms is None:
-            return None
-        return behaviour_at(self._scenario, (self._clock.now_ms() - self._begun_ms) / 1000, provider, model, profile)
+        """What script and hand say about a request now."""
+        return self.director.judge(provider, model, profile)
 
     async def _start(self) -> Mapping[str, str]:
         addresses = {}
@@ -65,7 +62,7 @@ class DemoWorld:
         return addresses
 
     async def _begin(self, gateway: str) -> None:
-        self._begun_ms = self._clock.now_ms()
+        self.director.begin()
         self._traffic = asyncio.create_task(traffic(gateway, self._seed))
 
     async def _quiet(self) -> None:

@@ -1,0 +1,79 @@
+"""What every API family does with what a provider sends: JSON or not, a page instead of JSON, whole events that need no look. What the
+members mean differs and is each family's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from engine.domain.failure import Failure
+
+
+class Invalid:
+    """Not JSON."""
+
+
+INVALID = Invalid()
+
+
+def parsed(data: bytes) -> object:
+    """INVALID instead of an exception."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return INVALID
+
+
+def text_of(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+def dumped(value: object) -> bytes:
+    """Lone surrogates (a provider may send half an emoji) become `?` instead of an exception."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def whole_object(body: bytes) -> Mapping[str, object] | Failure | None:
+    """A whole answer as an object; None: there is none in it. A Failure for what is no JSON answer at all."""
+    opening = body[:64].lstrip()
+    if not opening:
+        return None
+    if opening.startswith(b"<"):
+        return Failure(status=200, body=text_of(body), message="the provider answered with a page, not with JSON")
+    answer = parsed(body)
+    if answer is INVALID:
+        if opening.startswith((b"{", b"[")):
+            # Without the text: what a model wrote is no evidence of what went wrong.
+            return Failure(status=200, message=f"the answer is no valid JSON: it breaks off or is garbled ({len(body)} bytes)")
+        return Failure(status=200, body=text_of(body))
+    return answer if isinstance(answer, dict) else None
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """An empty one for anything else: providers leave out what they like."""
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: object) -> list[Mapping[str, object]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def plain_events(chunk: bytes, marks: Sequence[bytes]) -> int:
+    """How many bytes at the beginning of a chunk are whole, well-formed events without any of `marks` (see `Family.plain_length`)."""
+    until = len(chunk)
+    for mark in marks:
+        found = chunk.find(mark, 0, until)
+        until = found if found >= 0 else until
+    end = chunk.rfind(b"\n\n", 0, until) + 2
+    events = chunk.count(b"\n\n", 0, end)
+    return end if events and chunk.count(b"data: {", 0, end) == events == chunk.count(b"}\n\n", 0, end) else 0
+
+
+def in_stream(body: Mapping[str, object] | bytes) -> Failure:
+    """An error inside a stream or body that began with 200."""
+    return Failure(status=200, body=text_of(body) if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False))
+
+
+NO_DETAILS = Failure(status=200, message="the stream held an error without details")
+GARBLED = Failure(status=200, message="malformed_response: an event with content was garbled")
+"""A malformed line costs nothing, unless it carried content: then the text would be wrong without a trace."""
