@@ -10,7 +10,7 @@ import pytest
 
 from tests.worlds.watched import RandomRun
 
-WORLDS = int(os.environ.get("WORLDS", "40"))
+WORLDS = int(os.environ.get("WORLDS", "16"))
 STEPS = 100
 
 
