@@ -4,7 +4,7 @@ and confirms it. The same code answers key, command line, operator API and `simu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -190,8 +190,8 @@ def _unknown_target(target: str, settings: Settings, world: World) -> str | None
     return f"{target!r} is no profile, provider or provider/model"
 
 
-def _listed(names: object) -> str:
-    known = sorted(str(n) for n in names)  # type: ignore[attr-defined]
+def _listed(names: Iterable[object]) -> str:
+    known = sorted(str(n) for n in names)
     return "there is " + ", ".join(known[:12]) + (" ..." if len(known) > 12 else "") if known else "there is none"
 
 

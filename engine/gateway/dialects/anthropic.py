@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.gateway.dialects.dialect import Details, dumped, loaded, mappings
+from engine.gateway.dialects.dialect import Details, dumped, loaded, mappings, refuse_messages
 
 _TYPES = {
     400: "invalid_request_error",
@@ -29,14 +29,7 @@ class Anthropic:
     api = "anthropic-messages"
 
     def refuse(self, body: Mapping[str, object]) -> str | None:
-        messages = body.get("messages")
-        if messages is None:
-            return '`messages` is missing. Send a list of messages, such as [{"role": "user", "content": "hi"}].'
-        if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
-            return '`messages` must be a list of at least one message object, such as {"role": "user", "content": "hi"}.'
-        if not isinstance(body.get("stream", False), (bool, type(None))):
-            return "`stream` must be true or false."
-        return None
+        return refuse_messages(body)
 
     def session_ids(self, body: Mapping[str, object]) -> Iterator[str]:
         metadata = body.get("metadata")

@@ -83,3 +83,15 @@ def loaded(body: str) -> dict[str, object] | None:
 
 def mappings(value: object) -> list[dict[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def refuse_messages(body: Mapping[str, object]) -> str | None:
+    """Why a body made of `messages` cannot be a request, with what to send; None when it can. OpenAI chat and Anthropic share it."""
+    messages = body.get("messages")
+    if messages is None:
+        return '`messages` is missing. Send a list of messages, such as [{"role": "user", "content": "hi"}].'
+    if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
+        return '`messages` must be a list of at least one message object, such as {"role": "user", "content": "hi"}.'
+    if not isinstance(body.get("stream", False), (bool, type(None))):
+        return "`stream` must be true or false."
+    return None

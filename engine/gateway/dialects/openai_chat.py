@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.gateway.dialects.dialect import Details, dumped, loaded, mappings
+from engine.gateway.dialects.dialect import Details, dumped, loaded, mappings, refuse_messages
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -16,14 +16,7 @@ class OpenAIChat:
     api = "openai-completions"
 
     def refuse(self, body: Mapping[str, object]) -> str | None:
-        messages = body.get("messages")
-        if messages is None:
-            return '`messages` is missing. Send a list of messages, such as [{"role": "user", "content": "hi"}].'
-        if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
-            return '`messages` must be a list of at least one message object, such as {"role": "user", "content": "hi"}.'
-        if not isinstance(body.get("stream", False), (bool, type(None))):
-            return "`stream` must be true or false."
-        return None
+        return refuse_messages(body)
 
     def session_ids(self, body: Mapping[str, object]) -> Iterator[str]:
         for member in ("prompt_cache_key", "user"):
