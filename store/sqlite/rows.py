@@ -7,12 +7,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, cast
 
 from engine.domain.decisions import Matching
 from engine.domain.store import Change
 from store.codec import Record, dump, parse
-from store.effects import REFUSED, Append, KeyedTable, Revise, effects_of
+from store.effects import REFUSED, Append, KeyedTable, LogTable, Revise, effects_of
 from store.rows import AGENT_TABLES, FEED_RESTORED, SHARED_TABLES, Notes, Rows
 from store.sqlite.schema import Kind
 
@@ -30,7 +31,12 @@ UNWRITABLE = (
 UPSERT = "INSERT INTO {} (key, record) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record"
 KEEP_UNREADABLE = "INSERT INTO unreadable_rows (at, table_name, key, record) VALUES (strftime('%Y-%m-%dT%H:%M:%SZ'), ?, ?, ?)"
 
+ROWS_AT_ONCE = 100
+"""Below the 999 parameters that an old SQLite takes in one statement."""
+
 Outcome = tuple[bool, ...] | Exception
+Logs = dict[LogTable, list[tuple[object, ...]]]
+"""Rows that wait for the end of their transaction."""
 
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
@@ -39,7 +45,7 @@ def write(connection: sqlite3.Connection, units: Sequence[Sequence[Change]], adm
     """All units in one immediate transaction, durable against a kill afterwards. admit: raises if the file must not be written. One
     outcome per unit: an answer per change, or what made this unit alone impossible. Raises sqlite3.Error: nothing was written."""
     try:
-        return _transaction(connection, admit, lambda: [_unit(connection, unit) for unit in units])
+        return _transaction(connection, admit, lambda: _together(connection, units))
     except UNWRITABLE:
         return _transaction(connection, admit, lambda: [_apart(connection, unit) for unit in units])
 
@@ -60,15 +66,18 @@ def _transaction(
     return outcomes
 
 
-def _unit(connection: sqlite3.Connection, unit: Sequence[Change]) -> Outcome:
-    return tuple(_apply(connection, change) for change in unit)
+def _together(connection: sqlite3.Connection, units: Sequence[Sequence[Change]]) -> list[Outcome]:
+    logs: Logs = {}
+    outcomes: list[Outcome] = [tuple(_apply(connection, change, logs) for change in unit) for unit in units]
+    _append(connection, logs)
+    return outcomes
 
 
 def _apart(connection: sqlite3.Connection, unit: Sequence[Change]) -> Outcome:
     connection.execute("SAVEPOINT unit")
     outcome: Outcome
     try:
-        outcome = _unit(connection, unit)
+        (outcome,) = _together(connection, [unit])
     except UNWRITABLE as problem:
         connection.execute("ROLLBACK TO unit")
         outcome = problem
@@ -76,10 +85,10 @@ def _apart(connection: sqlite3.Connection, unit: Sequence[Change]) -> Outcome:
     return outcome
 
 
-def _apply(connection: sqlite3.Connection, change: Change) -> bool:
+def _apply(connection: sqlite3.Connection, change: Change, logs: Logs) -> bool:
     for effect in effects_of(change):
         if isinstance(effect, Append):
-            _append(connection, effect)
+            logs.setdefault(effect.table, []).append(_row(effect))
         elif not _revise(connection, effect):
             return False
     return True
@@ -101,17 +110,27 @@ def _revise(connection: sqlite3.Connection, effect: Revise) -> bool:
     return True
 
 
-def _append(connection: sqlite3.Connection, effect: Append) -> None:
+def _row(effect: Append) -> tuple[object, ...]:
     record = effect.record
     # A record that cannot be written as it is still says most of what happened.
     text = _ENCODE(record)
     at = record.get("at")
     at = at if isinstance(at, int) else 0
-    if effect.table == "decisions":
-        session, turn = (value if isinstance(value := record.get(name), str) else None for name in ("session", "turn"))
-        connection.execute("INSERT INTO decisions (at, session, turn, record) VALUES (?, ?, ?, ?)", (at, session, turn, text))
-    else:
-        connection.execute(f"INSERT INTO {effect.table} (at, record) VALUES (?, ?)", (at, text))
+    if effect.table != "decisions":
+        return (at, text)
+    session, turn = (value if isinstance(value := record.get(name), str) else None for name in ("session", "turn"))
+    return (at, session, turn, text)
+
+
+def _append(connection: sqlite3.Connection, logs: Logs) -> None:
+    """Many rows in one statement: each statement hands the interpreter's lock to the event loop's thread and back, and both pay for it."""
+    for table, rows in logs.items():
+        columns = "at, session, turn, record" if table == "decisions" else "at, record"
+        row = f"({', '.join('?' * len(rows[0]))})"
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[first : first + ROWS_AT_ONCE]
+            values = ", ".join([row] * len(some))
+            connection.execute(f"INSERT INTO {table} ({columns}) VALUES {values}", tuple(chain.from_iterable(some)))
 
 
 def read(connection: sqlite3.Connection, kind: Kind, notes: Notes) -> Rows:
