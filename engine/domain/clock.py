@@ -1,6 +1,8 @@
 """Time at the borders (`window.clock`): decision code gets `now` passed in and never reads a clock."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 
@@ -12,10 +14,9 @@ class Clock(Protocol):
     def wall_ms(self) -> int: ...
 
 
-def _monotonic_ns() -> int:
-    # CLOCK_BOOTTIME counts suspend; elsewhere the plain monotonic clock is the best there is.
-    boottime = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.clock_gettime_ns(boottime) if boottime is not None else time.monotonic_ns()
+_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+# It counts suspend; elsewhere the plain monotonic clock is the best there is.
+_monotonic_ns: Callable[[], int] = partial(time.clock_gettime_ns, _BOOTTIME) if _BOOTTIME is not None else time.monotonic_ns
 
 
 class SystemClock:

@@ -6,7 +6,6 @@ watching, an event costs next to nothing."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from engine.domain.operations import Event
 from engine.domain.redaction import Redactor
+from engine.live.bell import Bell
 
 KEPT = 4_096
 
@@ -38,7 +38,7 @@ class EventBus:
         self._redactor = redactor
         self._ring: deque[_Kept | Event] = deque(maxlen=kept)
         self._seq = 0
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._arrived = Bell()
         self._closed = False
 
     @property
@@ -50,13 +50,12 @@ class EventBus:
         not change any more."""
         self._seq += 1
         self._ring.append(_Kept(self._seq, self._now(), event, data, shown, of))
-        if self._waiting:
-            self._wake()
+        self._arrived.ring()
 
     def close(self) -> None:
         """Every reader ends after what is there."""
         self._closed = True
-        self._wake()
+        self._arrived.ring()
 
     def subscribe(self, after: int | None = None) -> AsyncIterator[Event]:
         """Events with a larger seq than `after`, as far as they are kept, then those to come; None: only those to come.
@@ -79,12 +78,7 @@ class EventBus:
                 continue
             if self._closed:
                 return
-            arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.add(arrived)
-            try:
-                await arrived
-            finally:
-                self._waiting.discard(arrived)
+            await self._arrived.wait()
 
     def _read(self, index: int) -> Event:
         """Masked once, however many readers there are."""
@@ -95,9 +89,3 @@ class EventBus:
         data = {key: self._redactor.mask_json(value) for key, value in {**more, **kept.data}.items() if value is not None}
         made = self._ring[index] = Event(kept.seq, {"event": kept.event, "at": kept.at, **data})
         return made
-
-    def _wake(self) -> None:
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()

@@ -82,14 +82,17 @@ class Driver:
                 turn.finish(result)
 
     async def _walk(self) -> TurnResult:
-        state = self._state = Walk(self._request, self._turn.settings, self._world())
+        world = self._world()
+        state = self._state = Walk(self._request, self._turn.settings, world)
         steps = state.run()
         try:
             command = next(steps)
             while True:
                 outcome = await self._perform(command)
                 self._tell_attempts()
-                command = steps.send((outcome, self._world()))
+                if not isinstance(command, c.IN_PLACE):
+                    world = self._world()
+                command = steps.send((outcome, world))
         except StopIteration as end:
             self._tell_attempts()
             result: TurnResult = end.value

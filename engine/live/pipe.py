@@ -3,9 +3,10 @@ client stops the reading of the provider (spec/gateway.md, "Streaming"), so nobo
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+
+from engine.live.bell import Bell
 
 HELD_BYTES = 256 * 1024
 
@@ -18,7 +19,7 @@ class Pipe:
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._closed = False
-        self._changed: asyncio.Future[None] | None = None
+        self._changed = Bell()
 
     async def put(self, chunk: bytes) -> None:
         """Returns when there is room again; what comes after `close` is dropped."""
@@ -26,14 +27,14 @@ class Pipe:
             return
         self._chunks.append(chunk)
         self._size += len(chunk)
-        self._wake()
+        self._changed.ring()
         while self._size >= self._held and not self._closed:
-            await self._change()
+            await self._changed.wait()
 
     def close(self) -> None:
         """Nothing more comes; the reader still gets what is held."""
         self._closed = True
-        self._wake()
+        self._changed.ring()
 
     def discard(self) -> None:
         """The reader is gone: what is held is dropped."""
@@ -46,19 +47,9 @@ class Pipe:
             if self._chunks:
                 chunk = self._chunks.popleft()
                 self._size -= len(chunk)
-                self._wake()
+                self._changed.ring()
                 yield chunk
             elif self._closed:
                 return
             else:
-                await self._change()
-
-    async def _change(self) -> None:
-        # Shared by both sides: whoever waits looks again at what it waited for.
-        if self._changed is None or self._changed.done():
-            self._changed = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._changed)
-
-    def _wake(self) -> None:
-        if self._changed is not None and not self._changed.done():
-            self._changed.set_result(None)
+                await self._changed.wait()

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from engine.domain.exchange import Answered, Payload
 from engine.domain.settings import Settings
 from engine.domain.turns import TurnRequest, TurnResult
+from engine.live.bell import Bell
 from engine.live.pipe import Pipe
 
 
@@ -16,20 +16,22 @@ class LiveTurn:
     """A turn in flight. Every method belongs to the engine's loop."""
 
     def __init__(self, request: TurnRequest, payload: Payload, settings: Settings) -> None:
-        loop = asyncio.get_running_loop()
         self.request = request
         self.payload = payload
         self.settings = settings
         self.pipe = Pipe()
-        self._answered: asyncio.Future[Answered | TurnResult] = loop.create_future()
-        self._finished: asyncio.Future[TurnResult] = loop.create_future()
+        self._answered: Answered | TurnResult | None = None
+        self._finished: TurnResult | None = None
+        self._news = Bell()
         self._interrupt: Callable[[], object] | None = None
         self._cancelled = False
 
     async def answer(self) -> Answered | TurnResult:
         """`Answered` when the winning attempt has its first content and what must be durable is; `TurnResult` when nothing answered.
         Giving up waiting does not stop the turn: say `cancel`."""
-        return await asyncio.shield(self._answered)
+        while self._answered is None:
+            await self._news.wait()
+        return self._answered
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The answer's bytes, once. They end when the answer ends or breaks; `result` says which (`partial`). Whoever stops reading
@@ -38,11 +40,13 @@ class LiveTurn:
 
     async def result(self) -> TurnResult:
         """What the turn came to, when it is over."""
-        return await asyncio.shield(self._finished)
+        while self._finished is None:
+            await self._news.wait()
+        return self._finished
 
     def cancel(self) -> None:
         """The caller is gone: upstream is closed at once, the walk hears of it as an outcome. Does nothing once the turn is over."""
-        if self._cancelled or self._finished.done():
+        if self._cancelled or self.done:
             return
         self._cancelled = True
         self.pipe.discard()
@@ -55,12 +59,12 @@ class LiveTurn:
 
     @property
     def done(self) -> bool:
-        return self._finished.done()
+        return self._finished is not None
 
     @property
     def committed(self) -> bool:
         """Content has been handed out: no other candidate can follow (`attempt.committed`)."""
-        return self._answered.done()
+        return self._answered is not None
 
     def on_cancel(self, interrupt: Callable[[], object] | None) -> None:
         """The driver's: what `cancel` interrupts now."""
@@ -68,13 +72,14 @@ class LiveTurn:
 
     def give(self, answered: Answered) -> None:
         """The driver's: the answer begins."""
-        if not self._answered.done():
-            self._answered.set_result(answered)
+        if self._answered is None:
+            self._answered = answered
+            self._news.ring()
 
     def finish(self, result: TurnResult) -> None:
         """The driver's: the turn is over."""
-        if not self._finished.done():
-            self._finished.set_result(result)
-        if not self._answered.done():
-            self._answered.set_result(result)
+        if self._finished is None:
+            self._finished = result
+            self._answered = self._answered if self._answered is not None else result
+            self._news.ring()
         self.pipe.close()

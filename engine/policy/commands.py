@@ -123,6 +123,11 @@ Effect = (
     | Announce
 )
 
+IN_PLACE = (StampUsed, MarkPrimary, Log, Announce)
+"""Effects after which the world at hand is as fresh as a new one: they write into what it points at, or into nothing that the rules read,
+and no time passes."""
+
+
 # --- waits -----------------------------------------------------------------------------------------------------------
 
 

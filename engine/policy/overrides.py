@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from engine.domain.ids import ModelRef, ProfileId
 from engine.domain.sessions import NOTICE_FIELDS, OWNED_FIELDS, Session
@@ -48,9 +49,12 @@ def rollback(session: Session, saved: SavedOverride) -> dict[str, object] | None
     return {name: value for name, value in saved.former.items() if value != saved.written[name]}
 
 
+_owned = attrgetter(*OWNED_FIELDS)
+
+
 def same_selection(before: Session, after: Session) -> bool:
     """Did nobody else (a reset, a `/model`, a pin) touch the owned fields while the candidate was answering?"""
-    return before.session_id == after.session_id and all(getattr(before, n) == getattr(after, n) for n in OWNED_FIELDS)
+    return before.session_id == after.session_id and _owned(before) == _owned(after)
 
 
 @dataclass(frozen=True, slots=True)

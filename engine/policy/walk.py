@@ -6,7 +6,6 @@ Stage B walks the candidates (`Walk.run`), stage A rotates profiles inside one (
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 
@@ -161,7 +160,7 @@ class Walk(Attempting):
         """Stage A: attempts with one profile after the other, each at most once (`rotate.once`), until one answers or none may be tried."""
         rule = admission.rule
         tried: set[ProfileId] = set()
-        failures: Counter[FailoverReason] = Counter()
+        failures: dict[FailoverReason, int] = {}
         last: Judged | None = None
         while True:
             if profile is not None:
@@ -191,11 +190,11 @@ class Walk(Attempting):
                 yield from self._roll_back()
                 yield from self._failed_records(ref, result, rule, stops=True)
                 return End(TurnOutcome.FAILED, "walk.stop")
-            failures[result.reason] += 1
+            failures[result.reason] = failures.get(result.reason, 0) + 1
             left: tuple[ProfileId, ...] = ()
             if result.rotates and profile is not None and admission.verdict is Verdict.OPEN:
                 left = self._untried(tried)
-            if not left or self._capped(failures, result.reason):
+            if not left or self._capped(failures[result.reason], result.reason):
                 detail = f"rotation_cap: {', '.join(left)} not tried" if left else None
                 yield from self._candidate_failed(ref, result, rule, detail=detail)
                 return None
@@ -242,16 +241,16 @@ class Walk(Attempting):
         admission = self._admit(tried)
         return self._live(admission) if admission.verdict is Verdict.OPEN else ()
 
-    def _capped(self, failures: Counter[FailoverReason], reason: FailoverReason) -> bool:
+    def _capped(self, failed: int, reason: FailoverReason) -> bool:
         """`rotate.cap`: one counter per reason, only while the chain has a further candidate."""
         if self.index == len(self.ledger.chain) - 1:
             return False
         rules = self.settings.cooldowns
         match reason:
             case FailoverReason.RATE_LIMIT:
-                return failures[reason] > rules.rate_limited_profile_rotations
+                return failed > rules.rate_limited_profile_rotations
             case FailoverReason.OVERLOADED:
-                return failures[reason] > rules.overloaded_profile_rotations
+                return failed > rules.overloaded_profile_rotations
             case _:
                 return False
 

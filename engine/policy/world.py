@@ -1,5 +1,6 @@
-"""What the rules may look at, at one instant. Built anew by the driver at every resumption: a world handed over once goes stale,
-and parallel turns would all see the same free trial (design.md). The mappings are live; the walk reads them before it yields again."""
+"""What the rules may look at, at one instant. Built anew by the driver at every resumption after which it may differ: a world handed over
+once goes stale, and parallel turns would all see the same free trial (design.md). The mappings are live; the walk reads them before it
+yields again."""
 
 from __future__ import annotations
 
