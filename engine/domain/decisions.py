@@ -49,14 +49,14 @@ class Decision:
     def to_json(self) -> dict[str, object]:
         """The record as spec section 12 names it; absent fields are left out."""
         record: dict[str, object] = {"event": "model_fallback_decision"}
-        for name in _FIELDS:
+        for name, shown in _FIELDS:
             value = getattr(self, name)
             if value is not None:
-                record[camel(name)] = value
+                record[shown] = value
         return record
 
 
-_FIELDS = tuple(f.name for f in fields(Decision))
+_FIELDS = tuple((f.name, camel(f.name)) for f in fields(Decision))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.redaction import Redactor
@@ -54,7 +54,7 @@ class Feed:
         line = FeedEntry(self._seq, self._now(), severity, kind, self._redactor.mask(text), session, provider, profile, turn)
         self._lines.append(line)
         self._frozen = None
-        self._put([AppendFeed({name: value for name, value in asdict(line).items() if value is not None})])
+        self._put([AppendFeed({name: value for name in _FIELDS if (value := getattr(line, name)) is not None})])
         self._touch()
         return line
 

@@ -11,7 +11,7 @@ from engine.domain.ids import ProfileId
 from engine.domain.sessions import Session
 from engine.domain.snapshot import ProfileState
 from engine.domain.usage import UsageStats
-from engine.policy.windows import Window, active, all_windows
+from engine.policy.windows import Window, all_windows, is_active
 
 LONG_WINDOW_MS = 60 * 60_000
 """spec/console.md, alerts: a window over an hour."""
@@ -53,8 +53,8 @@ def window_changes(profile: ProfileId, provider: str, before: UsageStats, after:
     known = {(w.kind, w.model, w.until) for w in old}
     kept = {(w.kind, w.model) for w in new}
     told = [window_opened(profile, provider, w, now) for w in new if (w.kind, w.model, w.until) not in known and w.until > now]
-    still = {(w.kind, w.model) for w in active(before, None, now, wall)}
-    told += [window_closed(profile, provider, w, "cleared") for w in old if (w.kind, w.model) in still - kept]
+    gone = [w for w in old if (w.kind, w.model) not in kept and is_active(w, now, wall)]
+    told += [window_closed(profile, provider, w, "cleared") for w in gone]
     return told
 
 

@@ -11,7 +11,7 @@ from engine.domain.reasons import FailoverReason
 from engine.domain.settings import Settings
 from engine.domain.turns import FailureEntry
 from engine.domain.usage import UsageStats
-from engine.policy.classify import classify, describe, never_connected
+from engine.policy.classify import describe, examine, never_connected
 from engine.policy.hints import blocked_until, stated_wait_ms
 from engine.policy.windows import WINDOWED, Window, after_failure
 
@@ -47,14 +47,13 @@ class Judged:
 def judge(failure: Failure, ref: ModelRef, profile: ProfileId | None, rule: str) -> Judged:
     """`classify`, then the rows of section 5. A failure that our caller's own limits caused is a timeout without consequences
     (`attempt.caller-fault`)."""
-    said = describe(failure)
+    found, said = examine(failure, ref.provider)
     if failure.caller_fault:
         reason = FailoverReason.TIMEOUT
+    elif found.reason is not None:
+        reason = found.reason
     else:
-        found = classify(failure, ref.provider).reason
-        if found is None:
-            found = FailoverReason.UNCLASSIFIED if said.message or said.status is not None else FailoverReason.EMPTY_RESPONSE
-        reason = found
+        reason = FailoverReason.UNCLASSIFIED if said.message or said.status is not None else FailoverReason.EMPTY_RESPONSE
     return _judged(failure, reason, ref, profile, rule, said.status, said.code, said.message)
 
 

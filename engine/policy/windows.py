@@ -39,14 +39,16 @@ class Window:
         return FailoverReason.RATE_LIMIT if self.kind is ProfileState.BLOCKED else self.reason
 
 
-def all_windows(usage: UsageStats) -> list[Window]:
-    """Every window in the record, ended ones included (they are kept until a success, a clear or the next failure)."""
+def applicable(usage: UsageStats, model: str | None) -> list[Window]:
+    """The windows that cover this model (None: any model), ended ones included: they are kept until a success, a clear or the next
+    failure."""
     found: list[Window] = []
     if usage.cooldown_until:
         found.append(Window(ProfileState.COOLDOWN, usage.cooldown_until, usage.cooldown_reason or "unknown", None, usage.error_count))
-    for model, scoped in usage.model_cooldowns.items():
-        if scoped.until:
-            found.append(Window(ProfileState.COOLDOWN, scoped.until, scoped.reason or "unknown", model, scoped.error_count))
+    cooled = usage.model_cooldowns
+    for scope in cooled if model is None else (model,):
+        if (own := cooled.get(scope)) is not None and own.until:
+            found.append(Window(ProfileState.COOLDOWN, own.until, own.reason or "unknown", scope, own.error_count))
     if usage.disabled_until:
         step = (usage.disabled_counts or {}).get(usage.disabled_reason or "", 0)
         found.append(Window(ProfileState.DISABLED, usage.disabled_until, usage.disabled_reason or "unknown", None, step))
@@ -55,16 +57,19 @@ def all_windows(usage: UsageStats) -> list[Window]:
     return found
 
 
-def applicable(usage: UsageStats, model: str | None) -> list[Window]:
-    """The windows, ended ones included, that cover this model (None: any model)."""
-    if not (usage.cooldown_until or usage.model_cooldowns or usage.disabled_until or usage.blocked_until):
-        return []
-    return [w for w in all_windows(usage) if model is None or w.model is None or w.model == model]
+def all_windows(usage: UsageStats) -> list[Window]:
+    """Every window in the record, ended ones included."""
+    return applicable(usage, None)
+
+
+def is_active(window: Window, now: int, wall: int) -> bool:
+    """A block ends by the wall clock (`window.clock`)."""
+    return window.until > (wall if window.kind is ProfileState.BLOCKED else now)
 
 
 def active(usage: UsageStats, model: str | None, now: int, wall: int) -> list[Window]:
-    """The windows that keep the profile from being used for this model now. A block ends by the wall clock (`window.clock`)."""
-    return [w for w in applicable(usage, model) if w.until > (wall if w.kind is ProfileState.BLOCKED else now)]
+    """The windows that keep the profile from being used for this model now."""
+    return [window for window in applicable(usage, model) if is_active(window, now, wall)]
 
 
 def free_at(usage: UsageStats, model: str | None, now: int, wall: int) -> int:

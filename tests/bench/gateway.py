@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -64,12 +64,13 @@ def measure(pid: int, port: str, stream: bool) -> float:
 
 
 @contextlib.contextmanager
-def gateway(provider_port: str) -> Iterator[tuple[int, str]]:
+def gateway(provider_port: str, *, auth: Mapping[str, object] | None = None) -> Iterator[tuple[int, str]]:
+    """auth: more of the configuration's `auth`."""
     provider = {"baseUrl": f"http://127.0.0.1:{provider_port}/v1", "api": "openai-completions"}
     config = {
         "agents": {"defaults": {"model": {"primary": "acme/big", "fallbacks": ["acme/small"]}}},
         "models": {"providers": {"acme": provider}},
-        "auth": {"profiles": {"acme:k1": {"provider": "acme", "mode": "api_key", "keyRef": "env:BENCH_KEY"}}},
+        "auth": {"profiles": {"acme:k1": {"provider": "acme", "mode": "api_key", "keyRef": "env:BENCH_KEY"}}, **(auth or {})},
     }
     with tempfile.TemporaryDirectory() as folder:
         state, file = Path(folder) / "state", Path(folder) / "failover.json5"
