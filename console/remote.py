@@ -54,13 +54,26 @@ class RemoteOperations:
     """Raises GatewayUnreachable when the gateway does not answer, is another one than `instance`, or goes away.
 
     instance: checked before the token is sent for the first time, and again after every loss; None trusts whoever answers at `url`.
-    Usable in one event loop; proxies of the environment are never asked.
+    anew: where the gateway is now (address, token, instance), asked after a loss: the next one of a state directory has another
+    instance, and perhaps another address. Raises FailoverError when there is none. Usable in one event loop; proxies of the environment
+    are never asked.
     """
 
-    def __init__(self, url: str, token: str, *, instance: str | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        instance: str | None = None,
+        anew: Callable[[], tuple[str, str, str]] | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self.url = url.rstrip("/")
         self._token = token
         self._instance = instance
+        self._anew = anew
+        self._lost_it = False
+        self._heard: str | None = None
         self._checked = instance is None
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
@@ -113,8 +126,12 @@ class RemoteOperations:
         return self._understand(load_result, answer)
 
     async def events(self, after: int | None = None) -> AsyncGenerator[Event]:
-        """Ends with GatewayUnreachable when the gateway stops or falls silent; the caller comes back with the last seq that it saw."""
+        """Ends with GatewayUnreachable when the gateway stops or falls silent; the caller comes back with the last seq that it saw. Numbers
+        begin anew with every gateway: of a new one all events that it keeps come."""
         await self._check_instance()
+        if self._heard not in (None, self._instance):
+            after = 0
+        self._heard = self._instance
         limits = httpx.Timeout(SILENCE_S, connect=CONNECT_S)
         params = {} if after is None else {"after": str(after)}
         try:
@@ -158,6 +175,9 @@ class RemoteOperations:
         """The token goes only to the gateway that wrote the state directory's `gateway.json`."""
         if self._checked:
             return
+        if self._lost_it and self._anew is not None:
+            url, self._token, self._instance = self._anew()
+            self.url = url.rstrip("/")
         try:
             answer = await self._client_now().get(self._address("instance"), timeout=httpx.Timeout(VIEW_S, connect=CONNECT_S))
             told = answer.json()["instance"] if answer.status_code == 200 else ""
@@ -166,11 +186,11 @@ class RemoteOperations:
         except (ValueError, KeyError, TypeError):
             told = ""
         self._compare(told if isinstance(told, str) else "")
-        self._checked = True
+        self._checked, self._lost_it = True, False
 
     def _compare(self, told: str) -> None:
         if self._instance is not None and not hmac.compare_digest(told.encode(), self._instance.encode()):
-            self._checked = False
+            self._checked, self._lost_it = False, True
             happened = f"{self.url} is answered by another program than the gateway of this state directory; no token was sent to it"
             raise GatewayUnreachable("Another program answers", happened, "see who listens there, then start the gateway again")
 
@@ -193,7 +213,7 @@ class RemoteOperations:
             raise GatewayUnreachable("The gateway speaks another version", happened, "use the same version on both sides") from None
 
     def _lost(self, failed: httpx.HTTPError) -> GatewayUnreachable:
-        self._checked = self._instance is None
+        self._checked, self._lost_it = self._instance is None, True
         what = "did not answer in time" if isinstance(failed, httpx.TimeoutException) else "does not answer"
         detail = f"{self.url} {what}" + (f": {failed}" if str(failed) else "")
         return GatewayUnreachable("The gateway is not reachable", detail, "start it with `failover serve` or `failover run`")

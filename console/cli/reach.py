@@ -56,8 +56,16 @@ async def reached(target: Target, *, only_running: bool = False) -> AsyncIterato
 
 
 def remote(directory: StateDirectory, gateway: RunningGateway) -> RemoteOperations:
-    """The operations of the gateway that runs there; its instance is checked before the token is sent."""
-    return RemoteOperations(gateway.address, operator_token(directory), instance=gateway.instance)
+    """The operations of the gateway that runs there, and after a loss of the one that runs there then; its instance is checked before the
+    token is sent."""
+
+    def anew() -> tuple[str, str, str]:
+        now = running(directory)
+        if now is None:
+            raise no_gateway(directory)
+        return now.address, operator_token(directory), now.instance
+
+    return RemoteOperations(gateway.address, operator_token(directory), instance=gateway.instance, anew=anew)
 
 
 def no_gateway(directory: StateDirectory) -> GatewayUnreachable:

@@ -46,24 +46,20 @@ def watch_command(plain: bool, as_json: bool, after: int | None, once: bool, tar
 
 async def _watch(target: Target, as_json: bool, after: int | None, once: bool) -> None:
     directory = StateDirectory.locate(target.state_dir)
-    wait_s, instance = FIRST_WAIT_S, None
-    if running(directory) is None:
+    wait_s = FIRST_WAIT_S
+    gateway = running(directory)
+    if gateway is None:
         raise no_gateway(directory)
-    while True:
-        try:
-            gateway = running(directory)
-            if gateway is None:
-                raise no_gateway(directory)
-            # Numbers begin anew with every gateway: all of a new one's events came after those that were shown.
-            after = 0 if instance not in (None, gateway.instance) else after
-            instance = gateway.instance
-            async with remote(directory, gateway) as operations, aclosing(operations.events(after)) as events:
-                async for event in events:
-                    wait_s, after = FIRST_WAIT_S, event.seq
-                    say_record(event.data) if as_json else say(event_line(event.data))
-        except GatewayUnreachable as lost:
-            if once:
-                return
-            hint(f"watch: {literal(lost.title)}; trying again in {wait_s:g} s")
-        await asyncio.sleep(wait_s)
-        wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+    async with remote(directory, gateway) as operations:
+        while True:
+            try:
+                async with aclosing(operations.events(after)) as events:
+                    async for event in events:
+                        wait_s, after = FIRST_WAIT_S, event.seq
+                        say_record(event.data) if as_json else say(event_line(event.data))
+            except GatewayUnreachable as lost:
+                if once:
+                    return
+                hint(f"watch: {literal(lost.title)}; trying again in {wait_s:g} s")
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)

@@ -64,16 +64,17 @@ def measure(pid: int, port: str, stream: bool) -> float:
 
 
 @contextlib.contextmanager
-def gateway(provider_port: str, *, auth: Mapping[str, object] | None = None) -> Iterator[tuple[int, str]]:
-    """auth: more of the configuration's `auth`."""
+def gateway(provider_port: str, *, auth: Mapping[str, object] | None = None, folder: Path | None = None) -> Iterator[tuple[int, str]]:
+    """(process id, port). auth: more of the configuration's `auth`. folder: where its `state` lies; else one that is removed."""
     provider = {"baseUrl": f"http://127.0.0.1:{provider_port}/v1", "api": "openai-completions"}
     config = {
         "agents": {"defaults": {"model": {"primary": "acme/big", "fallbacks": ["acme/small"]}}},
         "models": {"providers": {"acme": provider}},
         "auth": {"profiles": {"acme:k1": {"provider": "acme", "mode": "api_key", "keyRef": "env:BENCH_KEY"}}, **(auth or {})},
     }
-    with tempfile.TemporaryDirectory() as folder:
-        state, file = Path(folder) / "state", Path(folder) / "failover.json5"
+    with tempfile.TemporaryDirectory() as passing:
+        place = folder if folder is not None else Path(passing)
+        state, file = place / "state", place / "failover.json5"
         file.write_text(json.dumps(config))
         command = (sys.executable, "-m", "console.cli.main", "serve", "--port", "0", "--config", str(file), "--state-dir", str(state))
         with running(*command, environ={"BENCH_KEY": "made-up-key-1"}) as process:

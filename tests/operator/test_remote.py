@@ -139,6 +139,22 @@ async def test_after_a_restart_the_instance_is_checked_again():
     await remote.aclose()
 
 
+async def test_the_next_gateway_of_a_directory_is_found_at_its_new_address_with_its_events_from_the_start():
+    first, second = FakeOperations(), FakeOperations()
+    first.happen(1, event="notice", at=1, text="the first's")
+    second.happen(1, event="notice", at=2, text="the second's")
+    place: list[tuple[str, str, str]] = []
+    async with served(first) as url:
+        remote = RemoteOperations(url, TOKEN, instance="i-1", anew=lambda: place[0])
+        assert (await anext(aiter(remote.events(after=0)))).data["text"] == "the first's"
+    async with served(second, instance="i-2") as other, remote:
+        place.append((other, TOKEN, "i-2"))
+        with pytest.raises(GatewayUnreachable):
+            await remote.snapshot()
+        found = await anext(aiter(remote.events(after=1)))
+    assert found.data["text"] == "the second's"
+
+
 def test_the_console_can_be_read_from_without_textual():
     import subprocess
     import sys
