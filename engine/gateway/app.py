@@ -24,9 +24,10 @@ from engine.gateway.metrics import Metrics
 from engine.gateway.model_names import ModelNames
 from engine.gateway.plain_routes import plain_dialect, plain_reply, wrong_method
 from engine.gateway.reply import AsgiApp, Receive, Refused, Reply, Scope, Send
-from engine.gateway.request_body import CallerGone, parse_object, read_body
+from engine.gateway.request_body import BODY_S, CallerGone, parse_object, read_body
 from engine.gateway.session_key import conversation_of
 from engine.gateway.turn_request import turn_request, what_cannot_be_said
+from engine.gateway.unread import Incoming
 from engine.providers.headers import goes_up
 
 log = logging.getLogger("failover.gateway")
@@ -46,7 +47,7 @@ SPOKEN: Mapping[str, tuple[Dialect, str]] = {
 
 class GatewayApp:
     """guard: Host, Origin and `gateway.token`. operator: serves `/operator/*` and checks its own token; operator_token: shows the profile
-    on application routes. mask: takes secrets out of what an upstream said. now_ms: the engine's clock.
+    on application routes. mask: takes secrets out of what an upstream said. now_ms: the engine's clock. body_s: how long a body may take.
 
     draining: no new turns. idle: set while no turn is in flight.
     """
@@ -60,6 +61,7 @@ class GatewayApp:
         operator_token: str | None = None,
         mask: Callable[[str], str] = str,
         now_ms: Callable[[], int] | None = None,
+        body_s: float = BODY_S,
     ) -> None:
         self._engine = engine
         self._guard = guard
@@ -67,6 +69,7 @@ class GatewayApp:
         self._operator_token = operator_token
         self._mask = mask
         self._now_ms = now_ms if now_ms is not None else SystemClock().now_ms
+        self._body_s = body_s
         self._names = ModelNames(engine.settings)
         self.metrics = Metrics()
         self.draining = False
@@ -82,22 +85,23 @@ class GatewayApp:
         path: str = scope["path"]
         spoken = SPOKEN.get(path)
         dialect = spoken[0] if spoken is not None else plain_dialect(headers)
+        incoming = Incoming(receive, comes="content-length" in headers or "transfer-encoding" in headers)
         try:
             server = scope.get("server")
             self._guard.check_origin(headers, server[0] if server else None)
             if path.startswith(OPERATOR) and self._operator is not None:
-                await self._operator(scope, receive, send)
+                await self._operator(scope, incoming, incoming.answering(send))
             elif spoken is not None:
-                await self._turn(spoken, scope, headers, receive, send, started, same_token(offered, self._operator_token))
+                await self._turn(spoken, scope, headers, incoming, send, started, same_token(offered, self._operator_token))
             else:
                 names, method = self._current_names(), scope["method"]
                 reply = plain_reply(path, method, headers, self._engine, self._guard, names, self.metrics, draining=self.draining)
-                await reply.send(send, head_only=method == "HEAD")
+                await reply.send(incoming.answering(send), head_only=method == "HEAD")
         except CallerGone:
             pass
         except Refused as refused:
             body = dialect.error(refused.status, refused.code, self._mask(refused.message), {})
-            await Reply(refused.status, body, refused.headers).send(send)
+            await Reply(refused.status, body, refused.headers).send(incoming.answering(send))
         except Exception:
             # A bug of ours ends one request, told as such. An answer that has begun can only be cut: then the server refuses this one.
             log.exception("internal error on %s", path)
@@ -122,7 +126,7 @@ class GatewayApp:
             raise _draining()
         names = self._current_names()
         settings = names.settings
-        raw = await read_body(receive, headers, settings.gateway.body_limit_mb)
+        raw = await read_body(receive, headers, settings.gateway.body_limit_mb, self._body_s)
         body = parse_object(raw)
         problem = dialect.refuse(body)
         if problem is not None:

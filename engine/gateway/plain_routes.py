@@ -12,7 +12,7 @@ from engine.gateway.guard import Guard
 from engine.gateway.metrics import CONTENT_TYPE, Metrics
 from engine.gateway.model_names import ModelNames
 from engine.gateway.reply import Refused, Reply, json_reply
-from engine.gateway.turn_request import unknown_model
+from engine.gateway.turn_request import is_name, unknown_model
 
 MODELS = "/v1/models"
 _OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
@@ -47,7 +47,7 @@ def plain_reply(
     name = path.removeprefix(MODELS + "/")
     owner = dict(names.listed()).get(name)
     if owner is None:
-        meaning = names.meaning(name, dialect.api)
+        meaning = names.meaning(name, dialect.api) if is_name(name) else None
         if meaning is None or (meaning.ref is None and meaning.agent is None and name != "default"):
             raise unknown_model(name, names)
         owner = meaning.ref.provider if meaning.ref is not None else "failover"

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import NoReturn
 
 from engine.gateway.reply import Receive, Refused
+
+BODY_S = 30.0
+SLOWEST_BYTES_PER_S = 1000
+"""A body may take BODY_S, and longer while it comes at least so fast: a slow line can send much, a caller that dribbles cannot stay."""
+
+MAX_VALUES = 200_000
+"""Objects, arrays and what lies in them: ten times what the longest conversations have. A parser takes seconds for the millions that fit
+into the limit of bytes, and no other request is served meanwhile."""
+
+FEW_BYTES = 2 * MAX_VALUES
+"""A body this short cannot hold more values."""
 
 
 class CallerGone(Exception):
@@ -20,8 +32,9 @@ def _no_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: float) -> bytes:
-    """Raises Refused 413, also for a body without a stated length, 415 for an encoded one, and CallerGone."""
+async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: float, patience_s: float = BODY_S) -> bytes:
+    """Raises Refused 413, also for a body without a stated length, 408 for one that comes too slowly, 415 for an encoded one, and
+    CallerGone. patience_s: instead of BODY_S."""
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         # Passed on, the header would not fit the body that goes up, which is written anew where the model changes.
@@ -30,31 +43,35 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: floa
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise _too_large(limit_mb)
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > limit:
-            raise _too_large(limit_mb)
-        return body
     parts: list[bytes] = []
     size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise CallerGone
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit_mb)
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
-        message = await receive()
+    try:
+        async with asyncio.timeout(patience_s) as patience:
+            begun = asyncio.get_running_loop().time()
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise CallerGone
+                part: bytes = message.get("body", b"")
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit_mb)
+                parts.append(part)
+                if not message.get("more_body"):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                patience.reschedule(begun + patience_s + size / SLOWEST_BYTES_PER_S)
+    except TimeoutError:
+        text = f"The request's body came too slowly: {size} bytes in {patience_s + size / SLOWEST_BYTES_PER_S:.0f} s. Send it again."
+        raise Refused(408, "request_timeout", text, {"connection": "close"}) from None
 
 
 def parse_object(raw: bytes) -> dict[str, object]:
     """Raises Refused 400."""
     if not raw.strip():
         raise Refused(400, "invalid_json", "The request has no body. Send a JSON object.")
+    if len(raw) > FEW_BYTES and _holds_too_much(raw):
+        text = f"The request holds more than {MAX_VALUES} JSON values. Send fewer, or long data as one string."
+        raise Refused(413, "request_too_large", text)
     try:
         text = _text(raw)
         value = _DECODER.decode(text.removeprefix("\ufeff"))
@@ -67,6 +84,21 @@ def parse_object(raw: bytes) -> dict[str, object]:
     if not isinstance(value, dict):
         raise Refused(400, "invalid_json", f"The request is a JSON {_kind(value)}. Send a JSON object.")
     return value
+
+
+def _holds_too_much(raw: bytes) -> bool:
+    """Counts without parsing, which is what costs: each value but an object's or array's first follows a comma. The first look takes the
+    commas and braces of texts for values too; only where that is too many, texts are taken out."""
+    if _values(raw) <= MAX_VALUES:
+        return False
+    bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if bare.count(b'"') > 4 * MAX_VALUES:  # a value has a name and a text at most, two quotes each
+        return True
+    return _values(b"".join(bare.split(b'"')[::2])) > MAX_VALUES
+
+
+def _values(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def _text(raw: bytes) -> str:

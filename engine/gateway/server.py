@@ -113,9 +113,9 @@ class _Quiet(uvicorn.Server):
 
 
 class GatewayServer:
-    """Owns the sockets: they are closed when `serve` returns."""
+    """Owns the sockets: they are closed when `serve` returns. connection: how one is spoken on."""
 
-    def __init__(self, app: GatewayApp, sockets: Sequence[socket.socket]) -> None:
+    def __init__(self, app: GatewayApp, sockets: Sequence[socket.socket], connection: type[BoundedHead] = BoundedHead) -> None:
         # Without any handler, Python prints warnings to stderr by itself, over a screen that may be there.
         logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         self._app = app
@@ -124,7 +124,7 @@ class GatewayServer:
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         config = uvicorn.Config(
             app,
-            http=BoundedHead,
+            http=connection,
             ws="none",
             lifespan="off",
             loop="none",

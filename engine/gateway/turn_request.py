@@ -74,6 +74,11 @@ def _inexpressible(
     return found.union(ref for ref in named if names.api_of(ref) in unable) if unable else found
 
 
+def is_name(text: str) -> bool:
+    """Could be a model's: short, and nothing that a header or a log would choke on."""
+    return len(text) <= MAX_NAME and text.isprintable()
+
+
 def unknown_model(name: str, names: ModelNames) -> Refused:
     there = ", ".join(listed for listed, _ in names.listed())
     if len(there) > 2000:
@@ -85,7 +90,7 @@ def unknown_model(name: str, names: ModelNames) -> Refused:
 def _meaning(name: object, dialect: Dialect, names: ModelNames) -> Meaning:
     if name is not None and not isinstance(name, str):
         raise Refused(400, "invalid_request", "`model` must be a string. Send a model's name, or `auto`.")
-    if name is not None and (len(name) > MAX_NAME or not name.isprintable()):
+    if name is not None and not is_name(name):
         raise Refused(400, "invalid_request", f"`model` must be at most {MAX_NAME} printable characters.")
     meaning = names.meaning(name, dialect.api)
     if meaning is not None:

@@ -19,6 +19,7 @@ from engine.domain.turns import Attempt, AttemptOutcome, FailureEntry, TurnError
 from engine.gateway.app import GatewayApp
 from engine.gateway.engine_port import Engine
 from engine.gateway.guard import Guard
+from engine.gateway.request_head import BoundedHead
 from engine.gateway.server import GatewayServer, bind
 
 NOW = 1_767_603_600_000
@@ -203,9 +204,11 @@ class Gateway:
 
 
 @contextlib.asynccontextmanager
-async def running_gateway(engine: Engine, *, token: str | None = None, guard: Guard | None = None, **app: Any) -> AsyncIterator[Gateway]:
+async def running_gateway(
+    engine: Engine, *, token: str | None = None, guard: Guard | None = None, connection: type[BoundedHead] = BoundedHead, **app: Any
+) -> AsyncIterator[Gateway]:
     made = GatewayApp(engine, guard or Guard(engine.settings.gateway.hosts, token), **app)
-    server = GatewayServer(made, bind(engine.settings.gateway, token))
+    server = GatewayServer(made, bind(engine.settings.gateway, token), connection)
     serving = asyncio.create_task(server.serve())
     base_url = f"http://{server.address}"
     async with httpx.AsyncClient(base_url=base_url, timeout=10) as client:

@@ -209,7 +209,8 @@ async def test_the_models_are_listed_and_found(gateway: Gateway):
     for name, owner in (("acme/big", "acme"), ("auto", "failover"), ("agent/ops", "failover"), ("quick", "acme"), ("zeta/org%2Fm", "zeta")):
         found = (await gateway.client.get(f"/v1/models/{name}")).json()
         assert (found["object"], found["owned_by"]) == ("model", owner)
-    error(await gateway.client.get("/v1/models/nowhere/m"), 404, "model_not_found")
+    for unknown in ("nowhere/m", "%00", "acme/b%0Aig", "acme/%1B%5B31m", "acme/" + "x" * 300):
+        error(await gateway.client.get(f"/v1/models/{unknown}"), 404, "model_not_found")
     head = await gateway.client.head("/v1/models")
     assert (head.status_code, head.content) == (200, b"")
 
