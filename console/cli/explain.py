@@ -13,6 +13,7 @@ from console.cli.moments import Moment
 from console.cli.options import Target, as_json, target
 from console.cli.output import hint, safe, say, say_json, say_table
 from console.cli.reach import Reached, ask
+from console.cli.seen import unseen
 from console.view.times import ago, clock, countdown
 from engine.domain.decisions import EVERY, Matching
 from engine.domain.ids import SessionKey
@@ -22,7 +23,7 @@ from engine.gateway.wire import dump
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """view None: no such session is stored; its next request would be its first. decisions: of its last turn, oldest first."""
+    """view None: the session has records for single models only. decisions: of its last turn, oldest first."""
 
     view: SessionView | None
     preview: Preview
@@ -79,13 +80,14 @@ def explain_command(
         say_table(("decision", "candidate", "profile", "rule", "reason", ">status", "error"), map(_decision, found.decisions))
     elif turn is not None or matching != EVERY:
         hint("no such turn of this session is logged")
-    if found.view is None:
-        hint("no such session is stored yet: this is what its first request would do")
 
 
 async def _gather(reached: Reached, key: SessionKey, turn: str | None, matching: Matching) -> Explained:
     operations = reached.operations
     snapshot = await operations.snapshot()
+    doubt = unseen(key, snapshot)
+    if doubt is not None:
+        raise doubt
     preview = await operations.preview(key)
     newest = await operations.decisions(session=key, turn=turn, limit=1, matching=matching)
     last = await operations.decisions(session=key, turn=str(newest[0].get("turn")), limit=200) if newest else []

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 
 from console.cli.options import Target
-from console.cli.output import say, say_json
+from console.cli.output import hint, safe, say, say_json
 from console.cli.reach import Reached, ask
+from console.cli.seen import unseen
 from console.view import whatif
 from console.view.assumptions import Place, parse
 from console.view.frame import Frame
@@ -33,6 +34,9 @@ def foretell(target: Target, session: SessionKey, text: str, as_json: bool) -> N
         return await found.operations.what_if(session, assumed), snapshot
 
     answer, snapshot = ask(target, question)
+    doubt = unseen(session, snapshot)
+    if doubt is not None:
+        hint(safe(f"{doubt.happened}: this is what its first request would do; {doubt.next_step}"))
     if as_json:
         say_json(json.loads(dump(answer)))
         return

@@ -4,7 +4,6 @@ the engine decides whether it may happen and says what became of it."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 import click
 
@@ -12,30 +11,35 @@ from console.cli.identity import operator
 from console.cli.options import Target, as_json, target
 from console.cli.output import hint, safe, say, say_error, say_json
 from console.cli.reach import Reached, ask
+from console.cli.seen import NoSuchSession, unseen
 from console.view.moments import moment
 from console.view.text import literal
 from engine.domain.acts import Act, ActResult, Clear, Pin, Probe, Reload, Reset, SelectModel, SetOff, SetOn, SetOrder, Undo, Unpin
 from engine.domain.errors import ActRefused
 from engine.domain.ids import AgentId, ProfileId, SessionKey
-from engine.domain.snapshot import Snapshot
 
 
 def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, only_running: bool = False, may_be_new: bool = False) -> int:
     """Does the act and prints what came of it. act: or how to make it from the engine's now (epoch ms). A session that nobody has seen is
     taken for a typing mistake, unless it `may_be_new`. The exit status: 0, or 1 when it was refused or failed."""
 
-    async def question(found: Reached) -> ActResult:
+    async def question(found: Reached) -> tuple[ActResult, NoSuchSession | None]:
         snapshot = await found.operations.snapshot()
         made = act(snapshot.now) if callable(act) else act
         session = getattr(made, "session", None)
-        if session is not None and (doubt := unseen(session, snapshot)) is not None:
-            hint(safe(doubt))
-        return await found.operations.act(made, operator())
+        doubt = unseen(session, snapshot) if session is not None else None
+        if doubt is not None and not may_be_new:
+            raise doubt
+        return await found.operations.act(made, operator()), doubt
 
     try:
-        result = ask(target, question, only_running=only_running)
-    except ActRefused as refused:
-        result = ActResult(False, str(refused))
+        result, doubt = ask(target, question, only_running=only_running)
+    except (ActRefused, NoSuchSession) as refused:
+        if not as_json:
+            raise
+        result, doubt = ActResult(False, str(refused)), None
+    if doubt is not None and result.ok:
+        hint(safe(f"{doubt.happened}: this holds from its first request on; {doubt.next_step}"))
     if as_json:
         say_json(
             {"ok": result.ok, "message": result.message, "outcome": result.outcome, "act_id": result.act_id, "details": result.details}
@@ -45,15 +49,6 @@ def perform(target: Target, act: Act | Callable[[int], Act], as_json: bool, *, o
     else:
         say_error(ActRefused(result.message))
     return 0 if result.ok else 1
-
-
-def unseen(key: SessionKey, snapshot: Snapshot) -> str | None:
-    """What to say of a session that is not there, with what may have been meant; None when it is, or a record of it for one model."""
-    keys = [view.key for view in snapshot.sessions]
-    if key in keys or any(known.startswith(f"{key}#") for known in keys):
-        return None
-    meant = get_close_matches(key, keys, 3, 0.5)
-    return f"no session {key} has been seen yet" + (f"; did you mean {' or '.join(meant)}?" if meant else "")
 
 
 def until_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Callable[[int], int] | None:
@@ -86,7 +81,7 @@ def pin_command(session: str, profile: str, reason: str | None, until: Callable[
     def made(now: int) -> Act:
         return Pin(SessionKey(session), ProfileId(profile), reason, until(now) if until else None)
 
-    return perform(target, made, as_json)
+    return perform(target, made, as_json, may_be_new=True)
 
 
 @click.command("unpin")
@@ -112,7 +107,7 @@ def model_command(session: str, ref: str, target: Target, as_json: bool) -> int:
       failover model main openai/gpt-5.5
       failover model main default
     """
-    return perform(target, SelectModel(SessionKey(session), ref), as_json)
+    return perform(target, SelectModel(SessionKey(session), ref), as_json, may_be_new=True)
 
 
 @click.command("probe")

@@ -97,12 +97,6 @@ def test_explain_tells_the_next_request_with_its_rules(failover, gateway):
     assert told["session"]["key"] == "support-bot"
 
 
-def test_explaining_nobody_says_so(failover, gateway):
-    done = failover("explain", "nobody")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "No such session" in done.stderr
-
-
 def test_the_log_is_records_for_scripts_and_a_table_for_people(failover, gateway):
     assert "candidate_failed" in failover("log", "--session", "support-bot").stdout
     assert json.loads(failover("log", "--turn", "t0", "--limit", "7", "--json").stdout)["turn"] == "t0"
@@ -114,10 +108,10 @@ def test_the_log_is_records_for_scripts_and_a_table_for_people(failover, gateway
     [
         (("pin", "main", "acme:k1", "--reason", "quota"), Pin("main", "acme:k1", "quota")),  # type: ignore[arg-type]
         (("pin", "main", "acme:k1", "--until", "30m"), Pin("main", "acme:k1", None, NOW + 1_800_000)),  # type: ignore[arg-type]
-        (("unpin", "main"), Unpin("main")),  # type: ignore[arg-type]
+        (("unpin", "support-bot"), Unpin("support-bot")),  # type: ignore[arg-type]
         (("model", "main", "zeta/std@zeta:k1"), SelectModel("main", "zeta/std@zeta:k1")),  # type: ignore[arg-type]
-        (("probe", "main"), Probe("main")),  # type: ignore[arg-type]
-        (("reset", "main"), Reset("main")),  # type: ignore[arg-type]
+        (("probe", "support-bot"), Probe("support-bot")),  # type: ignore[arg-type]
+        (("reset", "support-bot"), Reset("support-bot")),  # type: ignore[arg-type]
         (("clear", "acme:k1"), Clear("acme:k1", False)),  # type: ignore[arg-type]
         (("clear", "acme:k1", "--verify"), Clear("acme:k1", True)),  # type: ignore[arg-type]
         (("off", "acme/big", "--reason", "bad answers"), SetOff("acme/big", "bad answers")),
@@ -137,10 +131,10 @@ def test_a_command_is_the_same_act_as_the_console_sends(failover, gateway, argum
 
 def test_a_refused_act_is_status_1_and_says_why(failover, gateway):
     gateway.operations.result = ActResult(False, "read-only: nothing was changed", outcome="not_probeable")
-    done = failover("probe", "main")
+    done = failover("probe", "support-bot")
     assert (done.returncode, done.stdout) == (1, "")
     assert "read-only: nothing was changed" in done.stderr
-    told = failover("probe", "main", "--json")
+    told = failover("probe", "support-bot", "--json")
     assert (told.returncode, json.loads(told.stdout)["outcome"]) == (1, "not_probeable")
     gateway.operations.result = ActRefused("No such profile", "acme:k9 is not stored", "see `failover profiles list`")
     assert failover("pin", "main", "acme:k9").returncode == 1
@@ -206,10 +200,27 @@ def test_a_gateway_that_was_killed_is_not_asked(failover, state):
     assert "none runs on the state directory" in done.stderr
 
 
-def test_an_act_on_a_session_that_nobody_has_seen_says_so_and_what_may_be_meant(failover, gateway):
-    done = failover("pin", "suport-bot", "acme:k1")
+@pytest.mark.parametrize("command", [("probe",), ("reset",), ("unpin",), ("explain",)])
+def test_a_session_that_nobody_has_seen_is_a_typing_mistake_and_says_what_may_be_meant(failover, gateway, command):
+    done = failover(*command, "suport-bot")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no session suport-bot has been seen yet" in done.stderr
+    assert "next: did you mean support-bot? `failover sessions` lists them" in done.stderr
+    assert gateway.operations.acts == []
+
+
+def test_a_refusal_for_scripts_is_json_too(failover, gateway):
+    done = failover("probe", "suport-bot", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["ok"]) == (1, False)
+    assert "did you mean support-bot?" in told["message"]
+
+
+@pytest.mark.parametrize("command", [("pin", "suport-bot", "acme:k1"), ("model", "suport-bot", "zeta/std")])
+def test_a_pin_or_a_model_may_come_before_its_session_and_says_that_it_does(failover, gateway, command):
+    done = failover(*command)
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert "no session suport-bot has been seen yet; did you mean support-bot?" in done.stderr
+    assert "no session suport-bot has been seen yet: this holds from its first request on; did you mean support-bot?" in done.stderr
     assert "seen" not in failover("pin", "support-bot", "acme:k1").stderr
 
 
