@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from engine.domain.errors import GatewayUnreachable, StartError, StoreError
-from store.paths import StateDirectory
+from store.paths import ELSEWHERE, StateDirectory
 from store.private import FILE_MODE, make_directory, put_if_absent, replace_file
 
 PATIENCE_S = 0.3
@@ -47,9 +47,7 @@ class GatewayLock:
             descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         except OSError as problem:
             happened = f"{directory.lock_file}: {problem.strerror}."
-            raise StartError(
-                "The state directory cannot be used", happened, "choose another one with --state-dir or FAILOVER_STATE_DIR"
-            ) from problem
+            raise StartError("The state directory cannot be used", happened, ELSEWHERE) from problem
         if not _lock(descriptor, fcntl.LOCK_EX, PATIENCE_S):
             os.close(descriptor)
             first = _read(directory)
@@ -69,7 +67,7 @@ class GatewayLock:
             replace_file(self._directory.gateway_file, json.dumps(asdict(gateway)).encode() + b"\n")
         except OSError as problem:
             happened = f"{self._directory.gateway_file}: {problem.strerror}."
-            raise StartError("The gateway's address could not be written", happened) from problem
+            raise StartError("The gateway's address could not be written", happened, f"make room for it, or {ELSEWHERE}") from problem
 
     def release(self) -> None:
         """The directory is free; safe to call twice."""
@@ -90,7 +88,7 @@ def running(directory: StateDirectory) -> RunningGateway | None:
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise StoreError("The state directory cannot be read", f"{directory.lock_file}: {problem.strerror}.") from problem
+        raise StoreError("The state directory cannot be read", f"{directory.lock_file}: {problem.strerror}.", ELSEWHERE) from problem
     try:
         # Shared, so that two commands that look at the same time do not take each other for a gateway.
         if _lock(descriptor, fcntl.LOCK_SH, 0):
@@ -110,6 +108,10 @@ def operator_token(directory: StateDirectory) -> str:
         if not path.exists():
             make_directory(directory.root)
             put_if_absent(path, secrets.token_urlsafe(32).encode() + b"\n")
+    except OSError as problem:
+        happened = f"{path}: {problem.strerror}."
+        raise StoreError("The operator's token cannot be written", happened, f"make room for it, or {ELSEWHERE}") from problem
+    try:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as problem:
         raise StoreError("The operator's token cannot be read", f"{path}: {problem}", RENEW) from problem

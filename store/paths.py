@@ -24,6 +24,8 @@ SAFE_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 AGENT_FILE = "agent.sqlite"
 SHARED_FILE = "failover.sqlite"
 
+ELSEWHERE = "choose another one with --state-dir or FAILOVER_STATE_DIR"
+
 
 @dataclass(frozen=True, slots=True)
 class StateDirectory:
@@ -98,4 +100,4 @@ class StateDirectory:
         return (self.agents, *(self.agents / agent for agent in self.stored_agents()))
 
     def _unusable(self, happened: str) -> StoreError:
-        return StoreError("The state directory cannot be used", happened, "choose another one with --state-dir or FAILOVER_STATE_DIR")
+        return StoreError("The state directory cannot be used", happened, ELSEWHERE)

@@ -4,6 +4,7 @@ meets the screen's library, and turns every error into words and an exit status.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -15,6 +16,7 @@ import click
 from engine.domain.errors import FailoverError
 
 PROGRAM = "failover"
+NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit status of a command: 0, 1 (refused or failed), 2 (bad use)."""
+    if sys.stdout is None:
+        # Closed on purpose (`>&-`); libraries take it for granted.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
         status = cli.main(list(sys.argv[1:] if arguments is None else arguments), PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -152,9 +157,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         wrong.show()
         return wrong.exit_code
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain at exit either.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough.
+        _leave_output()
         return 0
     except KeyboardInterrupt:
         return 130
@@ -164,10 +168,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say_error(error)
         return error.exit_status
     except Exception as error:
+        # Of all that is written, only standard output has no name and no error of its own.
+        if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
+            from console.cli.output import say_error
+
+            _leave_output()
+            say_error(FailoverError("The output cannot be written", f"standard output: {error.strerror}.", "write it to another place"))
+            return 1
         from console.cli.crash import say_crash
 
         say_crash(error)
         return 1
+
+
+def _leave_output() -> None:
+    """Nobody takes our output; Python must not complain of it at exit either."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@ things that merely happened go to the feed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.live.bus import EventBus
 from engine.live.feed import Feed
 
@@ -10,16 +12,20 @@ from engine.live.feed import Feed
 class Alarms:
     """`kind` names the cause (`store`, `config`, `clock`, `all_down`, `pin:<session>`) and identifies the alarm."""
 
-    def __init__(self, bus: EventBus, feed: Feed) -> None:
+    def __init__(self, bus: EventBus, feed: Feed, touch: Callable[[], None]) -> None:
         self._bus = bus
         self._feed = feed
+        self._touch = touch
         self._standing: dict[str, str] = {}
 
-    def sound(self, kind: str, text: str, **data: object) -> None:
-        """The alarm stands with this text; said again only when the text is another one."""
+    def sound(self, kind: str, text: str, *, quietly: bool = False, **data: object) -> None:
+        """The alarm stands with this text; said again only when the text is another one, and not `quietly`."""
         if self._standing.get(kind) == text:
             return
         self._standing[kind] = text
+        self._touch()
+        if quietly:
+            return
         self._bus.publish("alarm", kind=kind, text=text, **data)
         self._feed.say("error", "alarm", text)
 

@@ -99,10 +99,10 @@ class FailoverEngine:
         redactor = redactor if redactor is not None else SINK
         memory, revision = Memory(), Revision()
         self._wall = WallClock(clock.now_ms, clock.wall_ms)
-        writer = Writer(store)
+        writer = Writer(store, monotonic)
         bus = EventBus(clock.now_ms, redactor)
         feed = Feed(clock.now_ms, redactor, writer.put, revision.touch)
-        writer.alarms = Alarms(bus, feed)
+        writer.alarms = Alarms(bus, feed, revision.touch)
         activity = Activity(clock.now_ms, monotonic, revision.touch_session)
         self._derived = DerivedSessions(memory, self._forget)
         secrets = Secrets(environ, redactor, monotonic)

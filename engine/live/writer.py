@@ -5,7 +5,7 @@ said by the rules and the driver; how it is stored by the store."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.domain.errors import StoreError
 from engine.domain.store import Change, StateStore
@@ -14,17 +14,22 @@ from engine.live.alarms import Alarms
 SETTLE_S = 1.0
 """`override.persist-first`: after so long the turn goes on, degraded, and an alarm says so."""
 
+CALM_S = 10.0
+"""So long must writing have worked before trouble is over: a disk with room for small writes fails with every large one."""
+
 SLOW = "store_slow"
 TROUBLE = "store"
 
 
 class Writer:
-    """alarms is set once the engine has put itself together: the alarms' feed lines come through here, too."""
+    """alarms is set once the engine has put itself together: the alarms' feed lines come through here, too. monotonic: real seconds."""
 
     alarms: Alarms
 
-    def __init__(self, store: StateStore, settle_s: float | None = None) -> None:
+    def __init__(self, store: StateStore, monotonic: Callable[[], float], settle_s: float | None = None) -> None:
         self._store = store
+        self._monotonic = monotonic
+        self._failed_at = 0.0
         self._settle_s = SETTLE_S if settle_s is None else settle_s
         self._sent = 0
         self._through = 0
@@ -61,7 +66,7 @@ class Writer:
         elif self.alarms.stands(SLOW) and self._waiting is None:
             self._barrier()
         else:
-            self.alarms.lower(TROUBLE)
+            self._well()
 
     @property
     def slow(self) -> bool:
@@ -77,7 +82,14 @@ class Writer:
             task.cancel()
 
     def _sound(self, trouble: str) -> None:
-        self.alarms.sound(TROUBLE, f"state cannot be written: {trouble} The last good state is kept, traffic goes on.")
+        self._failed_at = self._monotonic()
+        text = f"state cannot be written: {trouble} The last good state is kept, traffic goes on."
+        # One disk's trouble has many words, by file and by what was tried: told once, shown as it is.
+        self.alarms.sound(TROUBLE, text, quietly=self.alarms.stands(TROUBLE))
+
+    def _well(self) -> None:
+        if self._monotonic() - self._failed_at >= CALM_S:
+            self.alarms.lower(TROUBLE)
 
     def _barrier(self) -> asyncio.Task[bool]:
         # At most one in work and one waiting, however many turns wait: the next one covers all that was put meanwhile.
@@ -103,5 +115,5 @@ class Writer:
             return False
         self._through = max(self._through, sent)
         self.alarms.lower(SLOW)
-        self.alarms.lower(TROUBLE)
+        self._well()
         return True

@@ -6,6 +6,7 @@ a batch of a hundred changes costs the event loop one hop.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,16 @@ class FileThread(aiosqlite.Connection):
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         super().__init__(connect, 64)
+        self._stopping: asyncio.Future[Any] | None = None
+
+    def stop(self) -> asyncio.Future[Any] | None:
+        self._stopping = super().stop()
+        return self._stopping
+
+    async def stopped(self) -> None:
+        """The thread takes nothing more from the event loop, which may be closed now. Only after `stop`."""
+        if self._stopping is not None:
+            await self._stopping
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns or raises, done on the thread in the order of the calls. It goes on when the caller is cancelled."""
@@ -32,7 +43,12 @@ class FileThread(aiosqlite.Connection):
 async def connected(connect: Callable[[], sqlite3.Connection]) -> FileThread:
     """The connection that `connect` makes on the new thread; without one, no thread is left. Raises what it raises."""
     thread = FileThread(connect)
-    await thread
+    try:
+        await thread
+    except BaseException:
+        # aiosqlite has stopped the thread and does not wait for it.
+        await thread.stopped()
+        raise
     return thread
 
 

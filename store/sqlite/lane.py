@@ -18,6 +18,9 @@ from store.sqlite.trouble import explain, is_passing
 
 log = logging.getLogger("failover.store")
 
+SAID_AGAIN_S = 30.0
+"""A file that fails and works by turns is not told more often."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -42,6 +45,8 @@ class Lane:
         self._wake, self._urgent = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._told = False
+        self._quiet_until = 0.0
 
     def enqueue(self, changes: Sequence[Change]) -> None:
         """Written within `group_ms`, in order, and tried again for as long as it takes."""
@@ -149,8 +154,9 @@ class Lane:
 
     def _written(self, units: Sequence[Unit], outcomes: Sequence[Outcome]) -> None:
         if self.trouble:
-            log.warning("%s can be written again; %d log records found no room", self.database.path, self._backlog.dropped)
-            self.trouble, self._backlog.dropped = None, 0
+            if self._told:
+                log.warning("%s can be written again; %d log records found no room", self.database.path, self._backlog.dropped)
+            self.trouble, self._told, self._backlog.dropped = None, False, 0
         for unit, outcome in zip(units, outcomes, strict=True):
             answer = unit.answer if unit.answer is not None and not unit.answer.done() else None
             if not isinstance(outcome, Exception):
@@ -175,9 +181,11 @@ class Lane:
         self._backlog.put_back(kept)
         self._wake.set()  # also with nothing to write: the alarm must end by itself
         trouble = explain(self.database.path, problem).happened
-        if trouble != self.trouble:
+        now = asyncio.get_running_loop().time()
+        if trouble != self.trouble and now >= self._quiet_until:
+            self._told, self._quiet_until = True, now + SAID_AGAIN_S
             log.error("%s Changes wait in memory.", trouble)
-            self.trouble = trouble
+        self.trouble = trouble
         if not is_passing(problem):
             await self.database.reconnect()
 

@@ -12,7 +12,7 @@ from engine.domain.errors import StoreError
 from engine.domain.ids import MAIN_AGENT, AgentId
 from engine.domain.store import AppendDecision, Change, Stored
 from store.effects import home_of
-from store.paths import StateDirectory
+from store.paths import ELSEWHERE, StateDirectory
 from store.sqlite.database import Database
 from store.sqlite.lane import USUAL, Lane, Timing
 from store.sqlite.loading import Loaded
@@ -49,7 +49,8 @@ class SqliteStore:
             return _put_together(found, notes)
         except OSError as problem:
             await self.close()
-            raise StoreError("The state directory cannot be used", f"{self._directory.root}: {problem.strerror}.") from problem
+            happened = f"{self._directory.root}: {problem.strerror}."
+            raise StoreError("The state directory cannot be used", happened, ELSEWHERE) from problem
         except BaseException:
             await self.close()
             raise

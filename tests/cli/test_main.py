@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -109,6 +111,33 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         f"{sys.executable} -m console.cli.main --help | head -c 1", shell=True, capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.stderr == ""
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="Linux only")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", [("--version",), ("--help",), ("completion", "bash"), ("classify", "--status", "429", "--json")])
+def test_an_output_without_room_is_told_in_words(command, unbuffered):
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "console.cli.main", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    told = ["failover: The output cannot be written", "  standard output: No space left on device.", "  next: write it to another place"]
+    assert (done.returncode, done.stderr.splitlines()) == (1, told)
+
+
+def test_without_any_output_a_command_does_its_work():
+    command = [sys.executable, "-m", "console.cli.main", "classify", "--status", "429", "--json"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

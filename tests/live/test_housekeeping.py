@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.domain.acts import Clear, Pin
 from engine.domain.ids import MAIN_AGENT, ProfileId, SessionKey
 from engine.domain.store import PatchSession, PutCredential
+from engine.live.writer import CALM_S
 from store.paths import StateDirectory
 from store.sqlite import SqliteStore
 from tests.live.harness import T0, Bench, Held, chain, fails, keys, names, ok, running, settings_of, stored_with, until
@@ -89,15 +90,33 @@ async def test_a_later_pin_outlives_the_end_of_the_earlier_one():
 
 
 async def test_store_trouble_is_an_alarm_that_ends_by_itself():
-    store = Held(await stored_with(keys("acme:k1")))
-    async with running(ONE, store=store) as bench:
+    store, real_s = Held(await stored_with(keys("acme:k1"))), [0.0]
+    async with running(ONE, store=store, monotonic=lambda: real_s[0]) as bench:
         store.broken = "failover.sqlite: the disk is full."
         await bench.engine.tick()
         assert "the disk is full" in (await bench.engine.snapshot()).alarms[0]
         await bench.engine.tick()
         store.broken = None
+        real_s[0] += CALM_S
         await bench.engine.tick()
         assert (await bench.engine.snapshot()).alarms == ()
+        assert names(await bench.events_from()) == ["alarm", "alarm_cleared"]
+
+
+async def test_a_disk_that_fails_and_works_by_turns_is_one_alarm():
+    """With room for small writes, and for no large one."""
+    store, real_s = Held(await stored_with(keys("acme:k1"))), [0.0]
+    async with running(ONE, store=store, monotonic=lambda: real_s[0]) as bench:
+        for turn in range(5):
+            store.broken = f"file {turn} cannot grow."
+            await bench.engine.tick()
+            assert f"file {turn} cannot grow" in (await bench.engine.snapshot()).alarms[0]
+            store.broken = None
+            real_s[0] += CALM_S / 2
+            await bench.engine.tick()
+        assert names(await bench.events_from()) == ["alarm"]
+        real_s[0] += CALM_S / 2
+        await bench.engine.tick()
         assert names(await bench.events_from()) == ["alarm", "alarm_cleared"]
 
 

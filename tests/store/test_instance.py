@@ -114,5 +114,6 @@ def test_an_empty_token_lets_nobody_in(directory: StateDirectory):
 
 def test_a_token_that_has_no_place_is_told(directory: StateDirectory):
     directory.root.write_text("")
-    with pytest.raises(StoreError, match="token"):
+    with pytest.raises(StoreError, match="token cannot be written") as told:
         operator_token(directory)
+    assert "--state-dir" in told.value.next_step

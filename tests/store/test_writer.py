@@ -137,6 +137,17 @@ async def test_one_trouble_is_one_alarm(directory: StateDirectory, caplog: pytes
         assert len(caplog.records) == 1
 
 
+async def test_a_file_that_fails_and_works_by_turns_is_logged_once(directory: StateDirectory, caplog: pytest.LogCaptureFixture):
+    store = SqliteStore(directory, HASTY)
+    async with opened(store):
+        with caplog.at_level(logging.WARNING, "failover.store"):
+            for n in range(3):
+                with Lock(directory.shared_file), pytest.raises(StoreError):
+                    await store.commit([session(updated_at=n)])
+                await store.commit([session(updated_at=n)])
+        assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+
+
 async def test_a_commit_whose_caller_gave_up_is_written_all_the_same(directory: StateDirectory):
     store = SqliteStore(directory, HASTY)
     async with opened(store):
