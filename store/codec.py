@@ -10,7 +10,8 @@ from dataclasses import fields
 from typing import Any
 
 from engine.domain.credentials import ApiKey, Credential, OAuth, Token
-from engine.domain.ids import ProfileId, SessionKey, parse_ref
+from engine.domain.ids import ProfileId, SessionKey, TurnId, parse_ref
+from engine.domain.leases import Lease
 from engine.domain.naming import camel
 from engine.domain.sessions import Session
 from engine.domain.stored_answers import StoredAnswer
@@ -162,6 +163,18 @@ def decode_answer(record: Mapping[str, object]) -> StoredAnswer:
 def encode_answer(answer: StoredAnswer) -> Record:
     profile = {"profile": str(answer.profile)} if answer.profile is not None else {}
     return {"ref": str(answer.ref), "session": str(answer.session), "at": answer.at, **profile}
+
+
+def decode_lease(record: Mapping[str, object]) -> Lease:
+    """Raises Unreadable."""
+    until = _read(record.get("until"), int)
+    if until is None:
+        raise Unreadable("no time in `until`")
+    return Lease(ProfileId(_text(record, "profile")), _text(record, "model"), TurnId(_text(record, "holder")), until)
+
+
+def encode_lease(lease: Lease) -> Record:
+    return {"profile": str(lease.profile), "model": lease.model, "holder": str(lease.holder), "until": lease.until}
 
 
 def decode_order(record: Mapping[str, object]) -> tuple[ProfileId, ...]:

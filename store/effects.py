@@ -3,13 +3,15 @@ as it is to the record as it shall be. No SQL, no files; a store runs the functi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Final, Literal, assert_never
 
 from engine.domain.credentials import Credential
-from engine.domain.ids import AgentId
+from engine.domain.ids import AgentId, TurnId
+from engine.domain.leases import Lease, Trial
 from engine.domain.naming import camel
 from engine.domain.sessions import Session
 from engine.domain.store import (
@@ -17,6 +19,8 @@ from engine.domain.store import (
     AppendDecision,
     AppendFeed,
     Change,
+    ClaimLease,
+    DropLease,
     DropSession,
     PatchSession,
     PatchUsage,
@@ -35,16 +39,18 @@ from store.codec import (
     Record,
     Unreadable,
     decode_credential,
+    decode_lease,
     decode_session,
     encode_answer,
     encode_credential,
+    encode_lease,
     encode_model_cooldown,
     encode_off,
     encode_order,
     same_credential,
 )
 
-KeyedTable = Literal["sessions", "operator_off", "credentials", "usage_stats", "profile_order", "stored_answers"]
+KeyedTable = Literal["sessions", "operator_off", "credentials", "usage_stats", "profile_order", "stored_answers", "leases"]
 LogTable = Literal["decisions", "feed", "audit"]
 
 
@@ -108,6 +114,10 @@ def effects_of(change: Change) -> tuple[Effect, ...]:
         case PutAnswer():
             answer = None if change.answer is None else encode_answer(change.answer)
             return (Revise("stored_answers", change.id, lambda _: answer),)
+        case ClaimLease():
+            return (Revise("leases", _trial_key(change.lease.trial), lambda held: _claimed(held, change)),)
+        case DropLease():
+            return (Revise("leases", _trial_key(change.trial), lambda held: _given_back(held, change.holder)),)
         case AppendDecision():
             return (Append("decisions", change.record),)
         case AppendFeed():
@@ -176,6 +186,30 @@ def _holds(held: Record | None, expected: Credential) -> bool:
         return held is not None and same_credential(decode_credential(held), expected)
     except Unreadable:
         return False
+
+
+def _trial_key(trial: Trial) -> str:
+    # Both halves are foreign text: no mere separator keeps them apart.
+    return json.dumps(trial)
+
+
+def _held_by(held: Record | None) -> Lease | None:
+    try:
+        return decode_lease(held) if held is not None else None
+    except Unreadable:
+        return None
+
+
+def _claimed(held: Record | None, change: ClaimLease) -> Record | Literal[Answer.REFUSED]:
+    lease = _held_by(held)
+    if lease is not None and lease.holder != change.lease.holder and lease.until > change.now:
+        return REFUSED
+    return encode_lease(change.lease)
+
+
+def _given_back(held: Record | None, holder: TurnId) -> Literal[Answer.REFUSED] | None:
+    lease = _held_by(held)
+    return REFUSED if lease is None or lease.holder != holder else None
 
 
 def _set(record: Record, label: str, value: object) -> None:

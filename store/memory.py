@@ -11,7 +11,7 @@ from engine.domain.errors import StoreError
 from engine.domain.ids import MAIN_AGENT, AgentId
 from engine.domain.store import Change, Stored
 from store.effects import effects_of, home_of
-from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_off, read_sessions
+from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_leases, read_off, read_sessions
 
 log = logging.getLogger("failover.store")
 
@@ -26,7 +26,7 @@ class MemoryStore:
         shared, notes = self._files[None], Notes("memory")
         agents = {agent: read_agent(rows, notes) for agent, rows in self._files.items() if agent is not None}
         sessions, off = read_sessions(shared.tables["sessions"], notes), read_off(shared, notes)
-        return Stored(agents, sessions, off, notes.lines(), read_feed(shared), read_answers(shared, notes))
+        return Stored(agents, sessions, off, notes.lines(), read_feed(shared), read_answers(shared, notes), read_leases(shared, notes))
 
     async def close(self) -> None:
         """What was written stays, for the next `open`."""

@@ -9,17 +9,28 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from engine.domain.ids import ProfileId, SessionKey
+from engine.domain.leases import Lease
 from engine.domain.sessions import Session
 from engine.domain.store import Change, StoredAgent
 from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff
-from store.codec import Record, Unreadable, decode_answer, decode_credential, decode_off, decode_order, decode_session, decode_usage
+from store.codec import (
+    Record,
+    Unreadable,
+    decode_answer,
+    decode_credential,
+    decode_lease,
+    decode_off,
+    decode_order,
+    decode_session,
+    decode_usage,
+)
 from store.effects import REFUSED, Append, KeyedTable, LogTable, effects_of
 
 T = TypeVar("T")
 
 AGENT_TABLES: tuple[KeyedTable, ...] = ("credentials", "usage_stats", "profile_order")
-SHARED_TABLES: tuple[KeyedTable, ...] = ("sessions", "operator_off", "stored_answers")
+SHARED_TABLES: tuple[KeyedTable, ...] = ("sessions", "operator_off", "stored_answers", "leases")
 LOGS_KEPT = 100_000
 FEED_RESTORED = 500
 NAMED_ROWS = 5
@@ -94,6 +105,10 @@ def read_answers(rows: Rows, notes: Notes) -> dict[str, StoredAnswer]:
 
 def read_off(rows: Rows, notes: Notes) -> dict[str, OperatorOff]:
     return dict(_each("operator_off", rows.tables["operator_off"], lambda key, row: (decode_off(key, row), ()), notes))
+
+
+def read_leases(rows: Rows, notes: Notes) -> tuple[Lease, ...]:
+    return tuple(made for _, made in _each("leases", rows.tables["leases"], lambda _, row: (decode_lease(row), ()), notes))
 
 
 def read_feed(rows: Rows) -> tuple[Record, ...]:

@@ -103,6 +103,11 @@ def listen(command: Command) -> Command:
     return click.option("--host", help="Address of the gateway [else as configured: 127.0.0.1].")(command)
 
 
+def shared(command: Command) -> Command:
+    """`--shared`, for what is a gateway."""
+    return click.option("--shared", is_flag=True, help="Run beside other gateways on the state directory; for each of them.")(command)
+
+
 def as_json(command: Command) -> Command:
     """`--json`, as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")(command)

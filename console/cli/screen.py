@@ -19,7 +19,7 @@ from console.around import Around
 from console.bundle import BundleOperations
 from console.cli.identity import operator
 from console.cli.logs import start_logging
-from console.cli.options import Appearance, Listen, Target, appearance, listen, log_file, target
+from console.cli.options import Appearance, Listen, Target, appearance, listen, log_file, shared, target
 from console.cli.output import hint, safe
 from console.cli.reach import no_gateway, remote
 from console.remote import RemoteOperations
@@ -36,10 +36,13 @@ TOKEN_VARIABLE = "FAILOVER_OPERATOR_TOKEN"
 @click.command("run")
 @listen
 @click.option("--read-only", is_flag=True, help="Refuse every act of an operator, in the engine itself.")
+@shared
 @appearance
 @log_file
 @target
-def run_command(host: str | None, port: int | None, read_only: bool, looks: Appearance, log_file: Path | None, target: Target) -> int:
+def run_command(
+    host: str | None, port: int | None, read_only: bool, shared: bool, looks: Appearance, log_file: Path | None, target: Target
+) -> int:
     """Run the gateway with its screen: `serve` and `attach` in one. Leaving the screen ends both.
 
     \b
@@ -50,7 +53,7 @@ def run_command(host: str | None, port: int | None, read_only: bool, looks: Appe
     need_terminal("failover serve")
     from console.cli.wiring import GatewayThread, plan
 
-    planned = plan(target, Listen(host, port), read_only=read_only)
+    planned = plan(target, Listen(host, port), read_only=read_only, shared=shared)
     settings = planned.loaded.settings
     start_logging(log_file, settings.store, screen=True)
     for note in planned.loaded.notes:

@@ -12,7 +12,7 @@ import click
 
 from console.alerts import follow
 from console.cli.logs import start_logging
-from console.cli.options import Listen, Target, listen, log_file, target
+from console.cli.options import Listen, Target, listen, log_file, shared, target
 from console.cli.output import hint, safe, say
 from console.cli.wiring import Gateway, Plan, plan
 
@@ -22,9 +22,10 @@ log = logging.getLogger("failover.serve")
 @click.command("serve")
 @listen
 @click.option("--read-only", is_flag=True, help="Refuse every act of an operator, in the engine itself.")
+@shared
 @log_file
 @target
-def serve_command(host: str | None, port: int | None, read_only: bool, log_file: Path | None, target: Target) -> None:
+def serve_command(host: str | None, port: int | None, read_only: bool, shared: bool, log_file: Path | None, target: Target) -> None:
     """Run the gateway, without a screen. `failover attach` shows it.
 
     \b
@@ -32,8 +33,9 @@ def serve_command(host: str | None, port: int | None, read_only: bool, log_file:
     Examples:
       failover serve
       failover serve --port 0 --state-dir /var/lib/failover
+      failover serve --shared --port 4142     beside another one
     """
-    planned = plan(target, Listen(host, port), read_only=read_only)
+    planned = plan(target, Listen(host, port), read_only=read_only, shared=shared)
     start_logging(log_file, planned.loaded.settings.store)
     asyncio.run(_serve(planned))
 

@@ -52,7 +52,7 @@ HURRIED_S = 3.0
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What an engine is started with. environ: where references and variables are looked up; the demo's is empty.
-    mode: LIVE or DEMO. speed: of policy time, as the clock's."""
+    shared: other gateways may run on the directory. mode: LIVE or DEMO. speed: of policy time, as the clock's."""
 
     directory: StateDirectory
     config: Path | None
@@ -60,6 +60,7 @@ class Plan:
     listen: Listen = field(default_factory=Listen)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     read_only: bool = False
+    shared: bool = False
     mode: str = "LIVE"
     clock: Clock = field(default_factory=SystemClock)
     speed: float = 1.0
@@ -72,10 +73,10 @@ class Plan:
         return replace(configured, host=host, port=configured.port if self.listen.port is None else self.listen.port)
 
 
-def plan(target: Target, listen: Listen, *, read_only: bool = False) -> Plan:
+def plan(target: Target, listen: Listen, *, read_only: bool = False, shared: bool = False) -> Plan:
     """Reads the configuration. Raises ConfigError."""
     path = find_config(target.config, os.environ)
-    return Plan(StateDirectory.locate(target.state_dir), path, read_config(path, os.environ), listen, read_only=read_only)
+    return Plan(StateDirectory.locate(target.state_dir), path, read_config(path, os.environ), listen, read_only=read_only, shared=shared)
 
 
 def make_engine(plan: Plan) -> FailoverEngine:
@@ -87,6 +88,7 @@ def make_engine(plan: Plan) -> FailoverEngine:
         clock=plan.clock,
         environ=plan.environ,
         read_only=plan.read_only,
+        shared=plan.shared,
         config_path=plan.config,
         mode=plan.mode,
         speed=plan.speed,
@@ -152,7 +154,7 @@ class Gateway:
         """It accepts requests, and the state directory says where. Raises StartError (a port in use, another gateway on the directory,
         an address that needs a token) and StoreError; then nothing is left behind."""
         async with AsyncExitStack() as started:
-            lock = GatewayLock.acquire(plan.directory)
+            lock = GatewayLock.acquire(plan.directory, shared=plan.shared)
             started.callback(lock.release)
             token = caller_token(plan)
             # Before the state is read: a port in use is the likeliest of all mistakes.
@@ -166,6 +168,9 @@ class Gateway:
             _room_for_connections()
             gateway._serving = asyncio.create_task(gateway._server.serve(), name="gateway-http")
             lock.publish(gateway.url)
+            first = lock.first
+            if first is not None and not first.shared:
+                hint(f"warning: {safe(first.address)} runs without --shared: a trial may run in both; restart it with --shared")
             started.pop_all()
         return gateway
 

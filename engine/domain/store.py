@@ -9,7 +9,8 @@ from typing import Protocol
 
 from engine.domain.credentials import Credential
 from engine.domain.decisions import EVERY, Matching
-from engine.domain.ids import AgentId, ProfileId, SessionKey
+from engine.domain.ids import AgentId, ProfileId, SessionKey, TurnId
+from engine.domain.leases import Lease, Trial
 from engine.domain.sessions import Session
 from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff, UsageStats
@@ -84,6 +85,23 @@ class PutAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimLease:
+    """The lease is the holder's until then, unless another turn holds it and it has not ended by `now` (epoch ms, wall clock): then the
+    change reports False. Claimed again by its holder it is renewed."""
+
+    lease: Lease
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropLease:
+    """The trial is over. Somebody else's lease stays."""
+
+    trial: Trial
+    holder: TurnId
+
+
+@dataclass(frozen=True, slots=True)
 class AppendDecision:
     """record: the JSON of `log.record`, masked."""
 
@@ -113,6 +131,8 @@ Change = (
     | PutOrder
     | PutOff
     | PutAnswer
+    | ClaimLease
+    | DropLease
     | AppendDecision
     | AppendFeed
     | AppendAudit
@@ -138,6 +158,7 @@ class Stored:
     notes: tuple[str, ...] = ()
     feed: tuple[Mapping[str, object], ...] = ()
     answers: Mapping[str, StoredAnswer] = field(default_factory=dict)
+    leases: tuple[Lease, ...] = ()
 
 
 class StateStore(Protocol):

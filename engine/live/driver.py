@@ -129,6 +129,12 @@ class Driver:
                 if isinstance(refreshed, Stopped):
                     return self._over(refreshed)
                 return c.Refreshed() if refreshed is None else c.RefreshFailed(refreshed)
+            case c.ClaimTrial(profile, model) if self._parts.leases.shared:
+                self._effect(command)
+                claimed = await self._waits.run(self._parts.leases.claim((profile, model), self._request.turn), self._left_s())
+                if isinstance(claimed, Stopped):
+                    return self._over(claimed)
+                return c.Done() if claimed else c.TrialTaken()
             case _:
                 self._effect(command)
                 return c.Done()

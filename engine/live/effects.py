@@ -69,7 +69,10 @@ def stored_only(parts: Parts, changes: list[Change]) -> list[Change]:
     return [c for c in changes if not (isinstance(c, PatchSession) and c.session in parts.derived)]
 
 
-def tell_session(parts: Parts, key: SessionKey, before: Session, turn: TurnId = NO_TURN, note: str | None = None) -> None:
+def tell_session(
+    parts: Parts, key: SessionKey, before: Session, turn: TurnId = NO_TURN, note: str | None = None, *, stored: bool = True
+) -> None:
+    """The session's record is another one now. stored False: whoever did it has written it down."""
     parts.revision.touch_session(key)
     after = parts.memory.session(key)
     parts.provenance.wrote(
@@ -78,20 +81,27 @@ def tell_session(parts: Parts, key: SessionKey, before: Session, turn: TurnId = 
     if after.pin_until is not None and after.pin_until != before.pin_until:
         parts.pin_set(key)
     for told in session_changes(before, after, note):
-        _tell(parts, told, key, turn)
+        _tell(parts, told, key, turn, stored=stored)
 
 
 def tell_usage(
-    parts: Parts, agent: AgentId, profile: ProfileId, before: UsageStats, session: SessionKey | None = None, turn: TurnId = NO_TURN
+    parts: Parts,
+    agent: AgentId,
+    profile: ProfileId,
+    before: UsageStats,
+    session: SessionKey | None = None,
+    turn: TurnId = NO_TURN,
+    *,
+    stored: bool = True,
 ) -> None:
-    """The profile's record is another one now: windows that opened or were cleared are told."""
+    """The profile's record is another one now: windows that opened or were cleared are told. stored: as in `tell_session`."""
     parts.revision.touch()
     owner = parts.memory.owner(agent, profile)
     credential = parts.memory.agents[owner].credentials.get(profile)
     provider = credential.provider if credential is not None else provider_of(profile)
     after = parts.memory.usage(agent, profile)
     for told in window_changes(profile, provider, before, after, parts.clock.now_ms(), parts.wall()):
-        _tell(parts, told, session, turn)
+        _tell(parts, told, session, turn, stored=stored)
         if told.window is None:
             continue
         if told.event == "window_opened":
@@ -100,9 +110,10 @@ def tell_usage(
             parts.window_cleared(owner, profile, told.window)
 
 
-def _tell(parts: Parts, told: Told, session: SessionKey | None, turn: TurnId) -> None:
+def _tell(parts: Parts, told: Told, session: SessionKey | None, turn: TurnId, *, stored: bool) -> None:
     parts.bus.publish(told.event, session=session or None, turn=turn or None, **told.data)
     if told.text is not None:
         profile = told.data.get("profile")
         provider = told.data.get("provider")
-        parts.feed.say(told.severity, told.kind, told.text, session=session or None, provider=provider, profile=profile, turn=turn or None)
+        place = {"provider": provider, "profile": profile}
+        parts.feed.say(told.severity, told.kind, told.text, session=session or None, turn=turn or None, stored=stored, **place)

@@ -41,6 +41,7 @@ from engine.live.foreign import ForeignWrites
 from engine.live.foresight import Foresight
 from engine.live.health import any_usable
 from engine.live.housekeeping import Housekeeping, WallClock
+from engine.live.leases import Leases
 from engine.live.memory import Memory
 from engine.live.oauth import TokenRefresher
 from engine.live.operate import Operator
@@ -69,6 +70,7 @@ class FailoverEngine:
     """Implements `Operations`. `start` first, `stop` in a finally. Made outside the loop, used inside it.
 
     environ: where `env:` references look. config_path: read again when it changes (None: never). speed: of policy time (the demo).
+    shared: other processes may serve the same state.
     redactor: the process's sink unless a test wants its own. token_client: how the token endpoint is called.
     """
 
@@ -81,6 +83,7 @@ class FailoverEngine:
         clock: Clock,
         environ: Mapping[str, str],
         read_only: bool = False,
+        shared: bool = False,
         config_path: Path | None = None,
         mode: str = "LIVE",
         speed: float = 1.0,
@@ -106,6 +109,8 @@ class FailoverEngine:
         activity = Activity(clock.now_ms, monotonic, revision.touch_session)
         self._derived = DerivedSessions(memory, self._forget)
         secrets = Secrets(environ, redactor, monotonic)
+        trials = TrialBell(memory)
+        leases = Leases(memory, writer, trials, clock.wall_ms, shared=shared)
         parts = self._parts = Parts(
             clock=clock,
             speed=speed,
@@ -120,7 +125,8 @@ class FailoverEngine:
             redactor=redactor,
             secrets=secrets,
             tokens=TokenRefresher(memory, writer, secrets, clock, self._merge, token_client),
-            trials=TrialBell(memory),
+            trials=trials,
+            leases=leases,
             upstream=upstream,
             derived=self._derived,
             provenance=Provenance(redactor),
@@ -147,6 +153,7 @@ class FailoverEngine:
         parts = self._parts
         stored = await self._store.open()
         parts.memory.restore(stored)
+        parts.leases.adopt(stored.leases)
         parts.feed.restore(stored.feed)
         found = put_in_order(parts.memory, self.settings, parts.clock.now_ms(), parts.wall())
         self._adopt()

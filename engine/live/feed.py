@@ -35,8 +35,9 @@ class Feed:
             seq, at = record.get("seq"), record.get("at")
             if not isinstance(seq, int) or not isinstance(at, int) or not all(isinstance(record.get(name), str) for name in _TEXT_FIELDS):
                 continue
-            self._lines.append(FeedEntry(**{name: record[name] for name in _FIELDS if name in record}))  # type: ignore[arg-type]
-            self._seq = max(self._seq, seq)
+            # Several processes number their lines apart from each other.
+            self._seq = max(self._seq + 1, seq)
+            self._lines.append(FeedEntry(**{**{name: record[name] for name in _FIELDS if name in record}, "seq": self._seq}))  # type: ignore[arg-type]
         self._frozen = None
 
     def say(
@@ -49,12 +50,15 @@ class Feed:
         provider: str | None = None,
         profile: ProfileId | None = None,
         turn: str | None = None,
+        stored: bool = True,
     ) -> FeedEntry:
+        """stored False: whoever did it has written it down."""
         self._seq += 1
         line = FeedEntry(self._seq, self._now(), severity, kind, self._redactor.mask(text), session, provider, profile, turn)
         self._lines.append(line)
         self._frozen = None
-        self._put([AppendFeed({name: value for name in _FIELDS if (value := getattr(line, name)) is not None})])
+        if stored:
+            self._put([AppendFeed({name: value for name in _FIELDS if (value := getattr(line, name)) is not None})])
         self._touch()
         return line
 

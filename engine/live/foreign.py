@@ -31,17 +31,20 @@ class ForeignWrites:
 
     def _take_over(self, stored: Stored) -> None:
         memory = self._parts.memory
+        # Another gateway tells its own; a command that only writes tells nobody.
+        untold = not self._parts.leases.shared
         usage = {agent: dict(kept.usage) for agent, kept in memory.agents.items()}
         sessions = dict(memory.sessions)
         memory.restore(stored)
+        self._parts.leases.adopt(stored.leases)
         self._adopted()
         for agent, kept in memory.agents.items():
             for profile, record in kept.usage.items():
                 before = usage.get(agent, {}).get(profile, NEVER_USED)
                 if before != record:
-                    tell_usage(self._parts, agent, profile, before)
+                    tell_usage(self._parts, agent, profile, before, stored=untold)
         for key, session in stored.sessions.items():
             known = sessions.get(key)
             if known != session:
-                tell_session(self._parts, key, known if known is not None else type(session)())
+                tell_session(self._parts, key, known if known is not None else type(session)(), stored=untold)
         self._parts.revision.touch()

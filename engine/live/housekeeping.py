@@ -94,6 +94,7 @@ class Housekeeping:
         """One round; what runs beside comes back."""
         self._rounds += 1
         self._parts.writer.look()
+        self._parts.leases.look()
         self._run_beside("foreign", self._foreign.merge)
         self._endings.look()
         self._derived.expire(self._parts.clock.now_ms())

@@ -15,6 +15,7 @@ from engine.live.activity import Activity
 from engine.live.alarms import Alarms
 from engine.live.bus import EventBus
 from engine.live.feed import Feed
+from engine.live.leases import Leases
 from engine.live.memory import Memory
 from engine.live.oauth import TokenRefresher
 from engine.live.provenance import Provenance
@@ -45,6 +46,7 @@ class Parts:
     secrets: Secrets
     tokens: TokenRefresher
     trials: TrialBell
+    leases: Leases
     upstream: Upstream
     derived: DerivedSessions
     provenance: Provenance

@@ -4,17 +4,19 @@ are is memory's business; who must wait for them, the gate's."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from engine.domain.ids import ProfileId, TurnId
+from engine.domain.ids import TurnId
+from engine.domain.leases import Trial
 from engine.live.memory import Memory
-
-Trial = tuple[ProfileId, str]
 
 
 class TrialBell:
+    """freed: told of each trial that ended, before those who wait for it."""
+
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self.freed: Callable[[Trial], None] = lambda trial: None
         self._waiting: dict[Trial, set[asyncio.Future[None]]] = {}
 
     async def wait(self, trials: Sequence[Trial]) -> None:
@@ -36,6 +38,7 @@ class TrialBell:
 
     def ring(self, trial: Trial) -> None:
         """That trial was released."""
+        self.freed(trial)
         for waiter in self._waiting.get(trial, ()):
             if not waiter.done():
                 waiter.set_result(None)

@@ -23,6 +23,7 @@ from engine.policy.commands import (
     Content,
     CountSkip,
     Deliver,
+    Done,
     Failed,
     Log,
     MarkPrimary,
@@ -32,6 +33,7 @@ from engine.policy.commands import (
     RefreshFailed,
     RefreshToken,
     StampUsed,
+    TrialTaken,
     WriteSession,
     WriteUsage,
 )
@@ -54,11 +56,16 @@ class Attempting(TurnState):
         self, ref: ModelRef, profile: ProfileId | None, admission: Admission
     ) -> Generator[Command, tuple[Outcome, World], End | Judged | None]:
         """One attempt: claimed, stamped, refreshed where needed, called. A Judged failure, the end of the turn, or None: the profile was
-        lost while its token was refreshed (a window, an operator), and nothing was called."""
+        lost while its token was refreshed (a window, an operator) or its trial claimed (another process), and nothing was called."""
         began = self.world.now
         if self.deadline is not None and began >= self.deadline:
             return (yield from self._stop(BudgetOver(), ref, None, admission.rule))
-        yield from self._claim(ref, profile, admission)
+        claimed = yield from self._claim(ref, profile, admission)
+        if isinstance(claimed, (Cancelled, BudgetOver)):
+            return (yield from self._stop(claimed, ref, profile, admission.rule))
+        if isinstance(claimed, TrialTaken) or (isinstance(claimed, Done) and profile and not self._still_admitted(profile, admission)):
+            yield from self._release(ref, profile)
+            return None
         before = self.world.session
         refreshed = False
         failed: Judged | None = None
@@ -119,8 +126,12 @@ class Attempting(TurnState):
     def _admit(self, tried: Collection[ProfileId]) -> Admission:
         return admit(self.index, self.ledger.chain, self.request, self.selected, self.settings, self.world, tried=tried, probed=self.probed)
 
-    def _claim(self, ref: ModelRef, profile: ProfileId | None, admission: Admission) -> Steps:
-        """Everything that other turns must see before this one waits: trial, throttle, `lastUsed`, the primary's mark."""
+    def _claim(
+        self, ref: ModelRef, profile: ProfileId | None, admission: Admission
+    ) -> Generator[Command, tuple[Outcome, World], Outcome | None]:
+        """Everything that other turns must see before this one waits: throttle, `lastUsed`, the primary's mark and, last because it may
+        be a wait, the trial. What became of that; None: there is none."""
+        trial = False
         if profile is not None:
             probing = admission.verdict is Verdict.PROBE
             if probing:
@@ -133,11 +144,11 @@ class Attempting(TurnState):
                 yield from self._apply(Log(made))
             exempt = not self.settings.providers[ref.provider].cooldowns
             usage = self.world.usage.get(profile, NEVER_USED)
-            if probing or (not exempt and trial_due(usage, ref.model, self.world.now, self.world.wall) is not None):
-                yield from self._apply(ClaimTrial(profile, ref.model))
+            trial = probing or (not exempt and trial_due(usage, ref.model, self.world.now, self.world.wall) is not None)
             yield from self._apply(StampUsed(profile))
         if self.index == 0 and ref == self.selected.primary and not self.selected.per_run and not self.selected.explicit:
             yield from self._apply(MarkPrimary(ref))
+        return (yield from self._do(ClaimTrial(profile, ref.model))) if profile is not None and trial else None
 
     def _call(self, ref: ModelRef, profile: ProfileId | None, admission: Admission) -> CallProvider:
         """`attempt.budget`: while another candidate remains, at most half of what is left; else all of it, and its end is the turn's."""

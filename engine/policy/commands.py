@@ -41,7 +41,8 @@ class MarkThrottle:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTrial:
-    """A trial or cooldown probe of (profile, model) is in flight (`gate.single-flight`)."""
+    """A trial or cooldown probe of (profile, model) is in flight (`gate.single-flight`): Done, or where other processes serve the same
+    state, and time passes until they know it, TrialTaken | Cancelled | BudgetOver."""
 
     profile: ProfileId
     model: str
@@ -195,6 +196,11 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialTaken:
+    """Another process has that trial; the world shows it as in flight."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """calls: upstream HTTP calls that this attempt made (client retries included)."""
 
@@ -265,4 +271,18 @@ class RefreshFailed:
     failure: Failure
 
 
-Outcome = Done | Failed | Content | Completed | Broken | Cancelled | BudgetOver | Saved | Slept | TrialEnded | Refreshed | RefreshFailed
+Outcome = (
+    Done
+    | TrialTaken
+    | Failed
+    | Content
+    | Completed
+    | Broken
+    | Cancelled
+    | BudgetOver
+    | Saved
+    | Slept
+    | TrialEnded
+    | Refreshed
+    | RefreshFailed
+)

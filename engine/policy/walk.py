@@ -169,6 +169,9 @@ class Walk(Attempting):
             if isinstance(result, End):
                 return result
             if result is None and not self._untried(tried):
+                if last is None and self._admit(()).verdict is Verdict.WAIT:
+                    # Another process has the trial: its outcome decides, as if it had begun before this turn came here.
+                    return (yield from self._candidate())
                 yield from self._lost(ref, last, rule)
                 return None
             if result is None:

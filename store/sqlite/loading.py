@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engine.domain.ids import SessionKey
+from engine.domain.leases import Lease
 from engine.domain.sessions import Session
 from engine.domain.store import Change, StoredAgent
 from engine.domain.stored_answers import StoredAnswer
 from engine.domain.usage import OperatorOff
 from store.codec import Record
-from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_off, read_sessions
+from store.rows import Notes, Rows, read_agent, read_answers, read_feed, read_leases, read_off, read_sessions
 from store.sqlite.rows import read
 from store.sqlite.schema import Kind
 
@@ -30,6 +31,7 @@ class Loaded:
     off: Mapping[str, OperatorOff] = field(default_factory=dict)
     feed: tuple[Record, ...] = ()
     answers: Mapping[str, StoredAnswer] = field(default_factory=dict)
+    leases: tuple[Lease, ...] = ()
 
     def lay_over(self, changes: Iterable[Change]) -> None:
         """As if these changes were in the file already; log records are left out, they may be there."""
@@ -43,6 +45,7 @@ class Loaded:
             self.agent = read_agent(self.rows, unheard)
             return
         self.off = read_off(self.rows, unheard)
+        self.leases = read_leases(self.rows, unheard)
         if any(table == "stored_answers" for table, _ in self.rows.touched):
             self.answers = read_answers(self.rows, unheard)
         held = self.rows.tables["sessions"]
@@ -63,6 +66,7 @@ def load(connection: sqlite3.Connection, kind: Kind, where: str) -> Loaded:
         loaded.sessions = read_sessions(rows.tables["sessions"], notes)
         loaded.off = read_off(rows, notes)
         loaded.answers = read_answers(rows, notes)
+        loaded.leases = read_leases(rows, notes)
         loaded.feed = read_feed(rows)
     loaded.notes = notes.lines()
     return loaded

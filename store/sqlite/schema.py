@@ -30,12 +30,13 @@ _SHARED_1 = (
     "CREATE INDEX decisions_by_at ON decisions (at)",
     "CREATE TABLE feed (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, record TEXT NOT NULL)",
     "CREATE TABLE audit (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, record TEXT NOT NULL)",
-    # For `--shared`: trials claimed across processes. Nobody writes it yet.
+    # Never written; `leases` came in its place.
     "CREATE TABLE probe_leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at INTEGER NOT NULL)",
     _UNREADABLE,
 )
 _SHARED_2 = (_KEYED.format("stored_answers"),)  # key: the id under which upstream keeps an answer
-MIGRATIONS: dict[Kind, tuple[tuple[str, ...], ...]] = {"agent": (_AGENT_1,), "shared": (_SHARED_1, _SHARED_2)}
+_SHARED_3 = ("DROP TABLE IF EXISTS probe_leases", _KEYED.format("leases"))  # key: profile id and model of a trial
+MIGRATIONS: dict[Kind, tuple[tuple[str, ...], ...]] = {"agent": (_AGENT_1,), "shared": (_SHARED_1, _SHARED_2, _SHARED_3)}
 
 
 def latest(kind: Kind) -> int:

@@ -175,4 +175,4 @@ def _put_together(parts: Mapping[Home, Loaded], notes: Sequence[str]) -> Stored:
     shared = parts[None]
     agents = {home: part.agent for home, part in parts.items() if home is not None}
     told = (*notes, *(note for part in parts.values() for note in part.notes))
-    return Stored(agents, shared.sessions, shared.off, told, shared.feed, shared.answers)
+    return Stored(agents, shared.sessions, shared.off, told, shared.feed, shared.answers, shared.leases)

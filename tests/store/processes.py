@@ -96,9 +96,9 @@ async def umask_zero(directory: StateDirectory) -> None:
     lock.release()
 
 
-async def hold_gateway(directory: StateDirectory, address: str) -> None:
-    """Is the gateway of the directory until its standard input ends."""
-    lock = GatewayLock.acquire(directory)
+async def hold_gateway(directory: StateDirectory, address: str, shared: str = "") -> None:
+    """Is the gateway of the directory, or one of them, until its standard input ends."""
+    lock = GatewayLock.acquire(directory, shared=bool(shared))
     lock.publish(address)
     say(os.getpid())
     sys.stdin.read()

@@ -9,7 +9,8 @@ import pytest
 from engine.domain.credentials import ApiKey, Credential, Token
 from engine.domain.decisions import Matching
 from engine.domain.errors import StoreError
-from engine.domain.ids import MAIN_AGENT, ModelRef, SessionKey
+from engine.domain.ids import MAIN_AGENT, ModelRef, SessionKey, TurnId
+from engine.domain.leases import Lease
 from engine.domain.reasons import FailoverReason
 from engine.domain.sessions import NEW_SESSION, Session
 from engine.domain.store import (
@@ -17,6 +18,8 @@ from engine.domain.store import (
     AppendDecision,
     AppendFeed,
     Change,
+    ClaimLease,
+    DropLease,
     DropSession,
     PutAnswer,
     PutOff,
@@ -290,3 +293,24 @@ async def test_a_store_can_be_closed_twice(reopen: Reopen):
     await store.open()
     await store.close()
     await store.close()
+
+
+def lease(holder: str, until: int, model: str = "big") -> Lease:
+    return Lease(K1, model, TurnId(holder), until)
+
+
+async def test_a_lease_is_one_turns_until_it_is_given_back_or_has_ended_gate_single_flight(reopen: Reopen):
+    store = reopen()
+    async with opened(store):
+        mine, other = lease("mine", 100), lease("theirs", 200)
+        assert await store.commit([ClaimLease(mine, 0), ClaimLease(other, 99), ClaimLease(lease("theirs", 200, "small"), 99)]) == [
+            True,
+            False,
+            True,
+        ]
+        assert await store.commit([ClaimLease(lease("mine", 150), 90), ClaimLease(other, 149)]) == [True, False]  # renewed
+        assert await store.commit([DropLease(other.trial, other.holder)]) == [False]  # not theirs to give back
+        assert await store.commit([ClaimLease(other, 150)]) == [True]  # ended: whoever held it has died
+        assert await store.commit([DropLease(mine.trial, mine.holder), DropLease(other.trial, other.holder)]) == [False, True]
+    async with opened(reopen()) as stored:
+        assert stored.leases == (lease("theirs", 200, "small"),)

@@ -16,6 +16,7 @@ from store.paths import StateDirectory
 from tests.store.making import ended, other_process
 
 ADDRESS = "http://127.0.0.1:4141"
+OTHER = "http://127.0.0.1:4142"
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +118,49 @@ def test_a_token_that_has_no_place_is_told(directory: StateDirectory):
     with pytest.raises(StoreError, match="token cannot be written") as told:
         operator_token(directory)
     assert "--state-dir" in told.value.next_step
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_a_gateway_that_shares_the_directory_is_found_when_the_first_has_ended(directory: StateDirectory, end: str):
+    first = other_process("hold_gateway", directory.root, ADDRESS, "shared")
+    assert first.stdout is not None
+    first.stdout.readline()
+    second = GatewayLock.acquire(directory, shared=True)
+    try:
+        second.publish(OTHER)
+        assert second.first is not None
+        assert (second.first.address, second.first.shared) == (ADDRESS, True)
+        assert running(directory) == second.first
+        if end == "killed":
+            first.kill()
+            first.communicate()
+        else:
+            ended(first)
+        taken_over(second)
+        assert running(directory) == RunningGateway(OTHER, os.getpid(), second.instance, shared=True)
+    finally:
+        second.release()
+    assert running(directory) is None
+    assert not directory.gateway_file.exists()
+
+
+def taken_over(lock: GatewayLock) -> None:
+    waiting = lock._waiting
+    if waiting is not None:
+        waiting.join(10)
+    assert lock.first is None
+
+
+def test_one_that_shares_and_ends_first_leaves_the_other_as_it_is(directory: StateDirectory, first):
+    second = GatewayLock.acquire(directory, shared=True)
+    second.publish(OTHER)
+    assert second.first is not None
+    assert not second.first.shared
+    second.release()
+    second.release()
+    found = running(directory)
+    assert found is not None
+    assert found.address == ADDRESS
+    with pytest.raises(StartError) as told:
+        GatewayLock.acquire(directory)
+    assert "--shared" in told.value.next_step

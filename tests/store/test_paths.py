@@ -123,7 +123,9 @@ def test_every_file_is_closed_to_others_at_every_instant(directory: StateDirecto
     done = threading.Event()
 
     def watch() -> None:
-        while not done.is_set():
+        last = False
+        while not last:
+            last = done.is_set()
             for folder, _, files in os.walk(directory.root):
                 for path in (folder, *(os.path.join(folder, name) for name in files)):
                     try:

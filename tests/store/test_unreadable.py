@@ -236,13 +236,13 @@ async def test_an_agent_s_folder_with_an_unsafe_name_is_none_of_ours(directory: 
 
 
 def test_every_kind_of_file_has_a_version():
-    assert (latest("agent"), latest("shared")) == (1, 2)
+    assert (latest("agent"), latest("shared")) == (1, 3)
 
 
 async def test_a_file_of_the_first_version_gets_what_it_lacks_and_keeps_what_it_has(directory: StateDirectory):
     await fill(directory)
     with sqlite3.connect(directory.shared_file) as connection:
-        connection.executescript("DROP TABLE stored_answers; PRAGMA user_version = 1")
+        connection.executescript("DROP TABLE stored_answers; DROP TABLE leases; PRAGMA user_version = 1")
     connection.close()
     store = SqliteStore(directory)
     answer = StoredAnswer(ModelRef("acme", "big"), ProfileId("acme:k1"), SessionKey("desk"), 7)
