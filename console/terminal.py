@@ -30,6 +30,12 @@ GIVE_UP_S = 0.05
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+def never_suspend() -> None:
+    """`kill -TSTP` does nothing to this process from now on: for one whose gateway would stop with its screen. Before any thread is made:
+    threads inherit it. Blocked, not ignored, because the screen's library puts a handler of its own in place."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+
+
 class SavedTerminal:
     """The terminal as it is at construction; without one, everything here does nothing."""
 

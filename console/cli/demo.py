@@ -22,6 +22,7 @@ from console.cli.options import Appearance, Listen, Span, appearance
 from console.cli.output import hint, say, say_record
 from console.cli.wiring import GatewayThread, Plan
 from console.remote import RemoteOperations
+from console.terminal import never_suspend
 from engine.config.load import load_settings
 from engine.domain.clock import SystemClock
 from engine.domain.errors import GatewayUnreachable, UsageError
@@ -76,6 +77,8 @@ def demo_command(
             "The demo draws on a terminal, and there is none", "standard input, output or error is no terminal", f"without one: {advice}"
         )
     start_logging(None, StoreSettings(), screen=True)
+    if not headless:
+        never_suspend()
     with Demo(SCENARIOS[scenario], speed, seed, port) as demo:
         if headless:
             hint(demo.invitation)

@@ -23,7 +23,7 @@ from console.cli.options import Appearance, Listen, Target, appearance, listen, 
 from console.cli.output import hint, safe
 from console.cli.reach import no_gateway, remote
 from console.remote import RemoteOperations
-from console.terminal import SavedTerminal, StopSignals, guarded
+from console.terminal import SavedTerminal, StopSignals, guarded, never_suspend
 from engine.config.files import find_config, read_config
 from engine.domain.errors import ConfigError, UsageError
 from engine.domain.settings import ConsoleSettings, StoreSettings
@@ -58,6 +58,7 @@ def run_command(
     start_logging(log_file, settings.store, screen=True)
     for note in planned.loaded.notes:
         hint(safe(note))
+    never_suspend()
     gateway = GatewayThread(planned)
     return show(
         RemoteOperations(gateway.url, gateway.token, instance=gateway.instance),

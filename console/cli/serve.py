@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import time
 from pathlib import Path
 
 import click
@@ -30,6 +32,7 @@ def serve_command(host: str | None, port: int | None, read_only: bool, shared: b
 
     \b
     Signals: SIGTERM and SIGINT finish the requests under way, then end; a second one ends at once. SIGHUP reads the configuration again.
+    ctrl+z stops the gateway too: requests wait until `fg` or `bg`, and both are said.
     Examples:
       failover serve
       failover serve --port 0 --state-dir /var/lib/failover
@@ -56,6 +59,7 @@ async def _serve(planned: Plan) -> None:
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
+    _tell_of_suspension(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, reload)
@@ -70,6 +74,23 @@ async def _serve(planned: Plan) -> None:
     finally:
         ringing.cancel()
         await gateway.stop()
+
+
+def _tell_of_suspension(loop: asyncio.AbstractEventLoop) -> None:
+    """Who types ctrl+z at a shell wants the process to stop; what that does to traffic is said before and after."""
+    since: list[float] = []
+
+    def stop() -> None:
+        hint("serve: stopped; requests wait until it goes on (`fg`, `bg` or SIGCONT)")
+        since[:] = [time.monotonic()]
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def go_on() -> None:
+        took = f" after {time.monotonic() - since.pop():.0f} s" if since else ""
+        hint(f"serve: goes on{took}; requests that came meanwhile have waited")
+
+    loop.add_signal_handler(signal.SIGTSTP, stop)
+    loop.add_signal_handler(signal.SIGCONT, go_on)
 
 
 async def _reload(gateway: Gateway) -> None:

@@ -51,6 +51,13 @@ def test_a_stop_signal_ends_it_and_gives_the_terminal_back(screen, number):
     assert b"Traceback" not in screen.output
 
 
+def test_a_stop_from_outside_stops_no_gateway_that_has_a_screen(screen):
+    screen.process.send_signal(signal.SIGTSTP)
+    assert ask(screen.url) == 200
+    screen.leave()
+    assert screen.wait() == 0
+
+
 def test_a_terminal_that_nobody_reads_stops_neither_traffic_nor_the_end(screen):
     # From here on nobody reads. Requests make the screen paint until its writes block, and go on after that.
     end = time.monotonic() + 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import signal
 import socket
@@ -71,6 +72,20 @@ def refused(url: str) -> bool:
         return httpx.post(url, json=HELLO, trust_env=False, timeout=20).status_code == 503
     except httpx.HTTPError:
         return True
+
+
+def test_ctrl_z_stops_a_gateway_and_says_what_that_means_and_that_it_goes_on(state, config_file):
+    store_keys(state)
+    with serving(state, "--config", str(config_file)) as gateway:
+        gateway.process.send_signal(signal.SIGTSTP)
+        _, status = os.waitpid(gateway.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        gateway.process.send_signal(signal.SIGCONT)
+        assert gateway.ask().status_code == 200
+        ended, errors = gateway.end()
+    assert ended == 0
+    assert "serve: stopped; requests wait until it goes on" in errors
+    assert "serve: goes on after 0 s" in errors
 
 
 def test_acts_steer_what_the_next_request_does(failover, state, config_file):
