@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -39,3 +40,22 @@ def test_the_command_line_starts_without_textual():
     done = run("-c", "import sys, console.cli.main; print([name for name in sys.modules if name.partition('.')[0] == 'textual'])")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+SHOWN = ("engine/config", "console/cli", "store")
+"""Where errors are raised that a person reads at a terminal."""
+
+
+def test_every_error_that_a_person_reads_has_a_next_step():
+    lacking = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for room in SHOWN
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in {"ConfigError", "StartError", "StoreError", "UsageError", "FailoverError", "GatewayUnreachable"}
+        and len(call.args) < 3
+        and not any(word.arg == "next_step" for word in call.keywords)
+    ]
+    assert lacking == []

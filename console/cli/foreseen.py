@@ -30,7 +30,7 @@ def foretell(target: Target, session: SessionKey, text: str, as_json: bool) -> N
         try:
             assumed = parse(text, Place(session, snapshot.now))
         except ValueError as wrong:
-            raise UsageError("That is not understood", str(wrong)) from None
+            raise UsageError("That is not understood", str(wrong), "see `failover explain --help` for more") from None
         return await found.operations.what_if(session, assumed), snapshot
 
     answer, snapshot = ask(target, question)

@@ -69,7 +69,7 @@ def add_command(profile: str, provider: str | None, kind: str, key_ref: str | No
         raise UsageError("That is no profile id", "a profile id is `provider:name`", "try: failover profiles add anthropic:work")
     owner = (provider or known.partition(":")[0]).lower()
     if not _PROVIDER.fullmatch(owner):
-        raise UsageError("That is no provider id", "a provider id has letters, digits, '.', '_' and '-'")
+        raise UsageError("That is no provider id", "a provider id has letters, digits, '.', '_' and '-'", "give it with --provider")
     credential = _referred(kind, owner, key_ref) if key_ref else _typed(kind, owner, _read_key(known))
     directory = StateDirectory.locate(target.state_dir)
     asyncio.run(_put(directory, AgentId(agent), known, credential, replace))
@@ -149,7 +149,7 @@ def _read_key(profile: ProfileId) -> str:
     if not key:
         raise UsageError("There is no key", "standard input is empty", "pipe the key in, or run it in a terminal to be asked")
     if len(key) > MAX_KEY or any(ord(c) < 33 or ord(c) > 126 for c in key):
-        raise UsageError("That is no key", "it has more than one line, a space, or characters that no header can carry")
+        raise UsageError("That is no key", "it has more than one line, a space, or characters that no header can carry", "copy it again")
     return key
 
 

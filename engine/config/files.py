@@ -44,10 +44,14 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            raise ConfigError("The configuration cannot be read", (f"{path}: longer than {MAX_BYTES // 1024 // 1024} MB",))
+            raise ConfigError(
+                "The configuration cannot be read",
+                (f"{path}: longer than {MAX_BYTES // 1024 // 1024} MB",),
+                "name the right file with --config",
+            )
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError("The configuration cannot be read", (f"{path}: not UTF-8 at byte {error.start}",)) from None
+        raise ConfigError("The configuration cannot be read", (f"{path}: not UTF-8 at byte {error.start}",), "save it as UTF-8") from None
     except OSError as error:
         raise ConfigError("The configuration cannot be read", (f"{path}: {error.strerror}",), "look at its permissions") from None
 

@@ -23,6 +23,7 @@ from engine.config.schema import FORM_TAGS, SECTIONS, File, known_keys
 from engine.domain.errors import ConfigError
 from engine.domain.settings import Settings
 
+CHECK = "mend it and check with: failover config check"
 TITLE = "The configuration is not valid"
 
 
@@ -83,11 +84,11 @@ def parse(text: str) -> Mapping[str, object]:
         except ValueError:
             data = json5.loads(text)
     except RecursionError:
-        raise ConfigError(TITLE, ("the file: nested too deeply",)) from None
+        raise ConfigError(TITLE, ("the file: nested too deeply",), CHECK) from None
     except ValueError as error:
-        raise ConfigError(TITLE, (_syntax(str(error), text),), "mend it and check with: failover config check") from None
+        raise ConfigError(TITLE, (_syntax(str(error), text),), CHECK) from None
     if not isinstance(data, dict):
-        raise ConfigError(TITLE, ("the file: must be an object with sections such as agents, auth and models",))
+        raise ConfigError(TITLE, ("the file: must be an object with sections such as agents, auth and models",), CHECK)
     return cast(dict[str, object], data)
 
 

@@ -190,7 +190,7 @@ class Lane:
             await self.database.reconnect()
 
     def _closed(self) -> StoreError:
-        return StoreError("State could not be written", f"{self.database.path} is closed.")
+        return StoreError("State could not be written", f"{self.database.path} is closed.", "start again")
 
 
 def _changes(*groups: Sequence[Unit]) -> list[Change]:
