@@ -3,7 +3,6 @@ HTTP itself, and no judgement of a failure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -13,7 +12,19 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import GARBLED, INVALID, NO_DETAILS, in_stream, mapping, mappings, parsed, plain_events, text_of, whole_object
+from engine.providers.reading import (
+    INVALID,
+    NO_DETAILS,
+    in_stream,
+    looks_whole,
+    mapping,
+    mappings,
+    parsed,
+    plain_events,
+    text_of,
+    unreadable,
+    whole_object,
+)
 from engine.providers.sse import Event
 
 VERSION = "2023-06-01"
@@ -21,9 +32,7 @@ VERSION = "2023-06-01"
 
 _DELTAS = ("text", "thinking", "partial_json", "signature", "citation", "content")
 _SILENT = frozenset({"text", "thinking"})
-_MARKS = (b"event: error", b'"type":"error"', b'"type": "error"', b"message_delta", b"message_stop")
-_CARRIER = re.compile(rb'"(?:delta|content|content_block)"')
-_STOPPED = re.compile(rb'"stop_reason"\s*:\s*"')
+_MARKS = (b"event: error", b'"type":"error"', b'"type": "error"', b"message_stop")
 
 
 class AnthropicMessages:
@@ -64,7 +73,7 @@ class AnthropicMessages:
         if event.name == "error":
             return Failure(status=200, body=text_of(event.data))
         if answer is INVALID:
-            return GARBLED if _CARRIER.search(event.data) else Sign.JUNK
+            return unreadable(event)
         if not isinstance(answer, dict):
             return Sign.JUNK
         kind = answer.get("type")
@@ -75,8 +84,6 @@ class AnthropicMessages:
         if kind == "content_block_delta":
             delta = mapping(answer.get("delta"))
             return Sign.CONTENT if any(delta.get(member) for member in _DELTAS) else Sign.PREAMBLE
-        if kind == "message_delta":
-            return Sign.END if mapping(answer.get("delta")).get("stop_reason") else Sign.PREAMBLE
         return Sign.DONE if kind == "message_stop" else Sign.PREAMBLE
 
     def plain_length(self, chunk: bytes) -> int:
@@ -90,11 +97,11 @@ class AnthropicMessages:
         if event.name == "error" or b'"error"' in data:
             sign = self.read_event(event)
             return Sign.CONTENT if sign is Sign.PREAMBLE else sign
-        if not (data.startswith(b"{") and data.endswith(b"}")):
-            return GARBLED if _CARRIER.search(data) else Sign.JUNK
+        if not looks_whole(data):
+            return unreadable(event)
         if b"message_stop" in data and mapping(parsed(data)).get("type") == "message_stop":
             return Sign.DONE
-        return Sign.END if b"message_delta" in data and _STOPPED.search(data) else Sign.CONTENT
+        return Sign.CONTENT  # a stop reason is no end yet: SDKs make the message of what comes until `message_stop`
 
 
 def _block_says(block: Mapping[str, object]) -> bool:

@@ -14,11 +14,21 @@ from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import GARBLED, INVALID, NO_DETAILS, in_stream, mapping, mappings, parsed, text_of, whole_object
+from engine.providers.reading import (
+    INVALID,
+    NO_DETAILS,
+    in_stream,
+    looks_whole,
+    mapping,
+    mappings,
+    parsed,
+    text_of,
+    unreadable,
+    whole_object,
+)
 from engine.providers.sse import Event
 
 _FINISHED = re.compile(rb'"finishReason"\s*:\s*"')
-_CARRIER = re.compile(rb'"(?:candidates|parts|text)"')
 
 
 class GoogleGenerativeAI:
@@ -59,7 +69,7 @@ class GoogleGenerativeAI:
         if event.name == "error":
             return _error_in(mapping(answer)) or Failure(status=200, body=text_of(event.data))
         if answer is INVALID:
-            return GARBLED if _CARRIER.search(event.data) else Sign.JUNK
+            return unreadable(event)
         if not isinstance(answer, dict):
             return Sign.JUNK
         failure = _error_in(answer)
@@ -81,8 +91,8 @@ class GoogleGenerativeAI:
             sign = self.read_event(event)
             if sign is not Sign.CONTENT and sign is not Sign.PREAMBLE:
                 return sign
-        if not (data.startswith(b"{") and data.endswith(b"}")):
-            return GARBLED if _CARRIER.search(data) else Sign.JUNK
+        if not looks_whole(data):
+            return unreadable(event)
         return Sign.END if _FINISHED.search(data) else Sign.CONTENT
 
 

@@ -15,7 +15,7 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import GARBLED, INVALID, NO_DETAILS, mappings, parsed, plain_events, text_of, whole_object
+from engine.providers.reading import INVALID, NO_DETAILS, looks_whole, mappings, parsed, plain_events, text_of, unreadable, whole_object
 from engine.providers.sse import Event
 
 _USABLE = (
@@ -32,7 +32,6 @@ _USABLE = (
 _ERROR_MEMBERS = ("errors", "detail", "message", "msg", "code", "status")
 _FINISHED = re.compile(rb'"finish_reason"\s*:\s*"')
 _MARKS = (b'"error"', b"event:", b'"base_resp"', b"[DONE]")
-_CARRIER = re.compile(rb'"(?:delta|content|choices)"')
 
 
 class OpenAICompletions:
@@ -74,7 +73,7 @@ class OpenAICompletions:
         if event.name == "error":
             return Failure(status=200, body=text_of(event.data))
         if answer is INVALID:
-            return _unreadable(event.data)
+            return unreadable(event)
         if not isinstance(answer, dict):
             return Sign.JUNK
         failure = _error_in(answer)
@@ -98,16 +97,9 @@ class OpenAICompletions:
         if event.name == "error" or b'"error"' in data or b'"base_resp"' in data:
             sign = self.read_event(event)
             return Sign.CONTENT if sign is Sign.PREAMBLE else sign
-        if not (data.startswith(b"{") and data.endswith(b"}")):
-            return _unreadable(data)
+        if not looks_whole(data):
+            return unreadable(event)
         return Sign.END if _FINISHED.search(data) else Sign.CONTENT
-
-
-def _unreadable(data: bytes) -> Sign | Failure:
-    """A malformed line costs nothing, unless it carried content: then the text would be wrong without a trace."""
-    if _CARRIER.search(data):
-        return GARBLED
-    return Sign.JUNK
 
 
 def _choices(answer: Mapping[str, object]) -> list[Mapping[str, object]]:

@@ -3,7 +3,6 @@ no judgement of a failure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -13,7 +12,19 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import GARBLED, INVALID, NO_DETAILS, in_stream, mapping, mappings, parsed, plain_events, text_of, whole_object
+from engine.providers.reading import (
+    INVALID,
+    NO_DETAILS,
+    in_stream,
+    looks_whole,
+    mapping,
+    mappings,
+    parsed,
+    plain_events,
+    text_of,
+    unreadable,
+    whole_object,
+)
 from engine.providers.sse import Event
 
 _ENDS = frozenset({"response.completed", "response.incomplete"})
@@ -28,7 +39,6 @@ _MARKS = (
     b'"type": "error"',
     b"[DONE]",
 )
-_CARRIER = re.compile(rb'"(?:delta|text|item|output)"')
 
 
 class OpenAIResponses:
@@ -75,7 +85,7 @@ class OpenAIResponses:
         if answer is INVALID:
             if event.name == "error":
                 return Failure(status=200, body=text_of(event.data))
-            return GARBLED if _CARRIER.search(event.data) else Sign.JUNK
+            return unreadable(event)
         if not isinstance(answer, dict):
             return Sign.JUNK
         kind = str(answer.get("type") or event.name)
@@ -100,9 +110,9 @@ class OpenAIResponses:
             return NO_DETAILS if event.name == "error" else Sign.CONTENT
         data = data.strip()
         if data == b"[DONE]":
-            return Sign.DONE
-        if not (data.startswith(b"{") and data.endswith(b"}")):
-            return GARBLED if _CARRIER.search(data) else Sign.JUNK
+            return Sign.CONTENT  # some say it besides; only its own last event ends a response
+        if not looks_whole(data):
+            return unreadable(event)
         if event.name == "error" or any(mark in data for mark in _MARKS):
             answer = mapping(parsed(data))
             if str(answer.get("type") or event.name) in _ENDS:

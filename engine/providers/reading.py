@@ -4,9 +4,12 @@ members mean differs and is each family's own."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 from engine.domain.failure import Failure
+from engine.providers.family import Sign
+from engine.providers.sse import Event
 
 
 class Invalid:
@@ -66,7 +69,10 @@ def plain_events(chunk: bytes, marks: Sequence[bytes]) -> int:
         until = found if found >= 0 else until
     end = chunk.rfind(b"\n\n", 0, until) + 2
     events = chunk.count(b"\n\n", 0, end)
-    return end if events and chunk.count(b"data: {", 0, end) == events == chunk.count(b"}\n\n", 0, end) else 0
+    if not events or not chunk.count(b"data: {", 0, end) == events == chunk.count(b"}\n\n", 0, end):
+        return 0
+    # Else one was cut and still ends in a brace, or a text holds some: they are looked at one by one.
+    return end if chunk.count(b"{", 0, end) == chunk.count(b"}", 0, end) else 0
 
 
 def in_stream(body: Mapping[str, object] | bytes) -> Failure:
@@ -74,6 +80,21 @@ def in_stream(body: Mapping[str, object] | bytes) -> Failure:
     return Failure(status=200, body=text_of(body) if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False))
 
 
+def looks_whole(data: bytes) -> bool:
+    """An event that surely is no JSON broken off: without parsing it, unless a text in it holds braces."""
+    if data.startswith(b"{") and data.endswith(b"}") and data.count(b"{") == data.count(b"}"):
+        return True
+    return isinstance(parsed(data), dict)
+
+
+def unreadable(event: Event) -> Sign | Failure:
+    """An event whose data is no JSON object. Rubbish costs nothing; what began as an object was a part of the answer, and when it breaks
+    off before it says which, the text would be wrong without a trace."""
+    garbled = event.name not in _AUXILIARY and event.data is not None and _BEGUN.match(event.data) is not None
+    return GARBLED if garbled else Sign.JUNK
+
+
+_AUXILIARY = frozenset({"ping", "keepalive"})
+_BEGUN = re.compile(rb'\s*\{\s*"')
 NO_DETAILS = Failure(status=200, message="the stream held an error without details")
 GARBLED = Failure(status=200, message="malformed_response: an event with content was garbled")
-"""A malformed line costs nothing, unless it carried content: then the text would be wrong without a trace."""

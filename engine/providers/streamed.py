@@ -12,6 +12,7 @@ from engine.domain.failure import Failure
 from engine.providers.decoding import Undecodable
 from engine.providers.failures import connection_failure
 from engine.providers.family import Family, Sign
+from engine.providers.reading import GARBLED
 from engine.providers.sse import Event, EventCutter, parse_event
 
 HELD_LIMIT = 4 * 1024 * 1024
@@ -124,6 +125,8 @@ class StreamedBody:
                 self._content = True
         if self._content:
             sign = self._family.read_later_event(event)
+        if sign is GARBLED and self._ended:
+            sign = Sign.JUNK  # of what was said nothing can be missing any more
         if isinstance(sign, Failure):
             self._broken = sign
         elif sign is Sign.JUNK:

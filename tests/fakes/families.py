@@ -76,9 +76,14 @@ def overloaded_in_stream(family: str) -> Answer:
     return stream(*preamble(family), broken)
 
 
+def stream_events(family: str, said: Said) -> list[bytes]:
+    """A whole streamed answer, event by event."""
+    return _EVENTS[family](said, "m")
+
+
 def preamble(family: str) -> list[bytes]:
     """The events before any content."""
-    events = _EVENTS[family](Said("x"), "m")
+    events = stream_events(family, Said("x"))
     return events[: {"anthropic-messages": 2, "openai-responses": 2, "google-generative-ai": 0}.get(family, 1)]
 
 

@@ -13,7 +13,7 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import OAuthSettings, ProviderSettings
 from engine.policy.classify import classify
 from engine.providers.client import HttpUpstream
-from tests.fakes.families import FAMILIES, Said, answering, failing, overloaded_in_stream, preamble
+from tests.fakes.families import FAMILIES, Said, answering, failing, overloaded_in_stream, preamble, stream_events
 from tests.fakes.provider import FakeProvider, data, status, stream
 from tests.providers.attempts import failure_of, text_of
 
@@ -120,6 +120,69 @@ async def test_attempt_committed_a_stream_that_stops_after_content_is_broken(
     assert not isinstance(got, AttemptFailed)
     with pytest.raises(AnswerBroken):
         await text_of(got)
+
+
+COMPLETE = {"openai-completions": 2, "openai-responses": 0, "anthropic-messages": 0, "google-generative-ai": 0}
+"""How many events may be missing at the end of a stream: usage and `[DONE]`, which some who speak like OpenAI never say."""
+LAST_WORDS = {
+    "openai-completions": b"data: [DONE]",
+    "openai-responses": b"event: response.completed",
+    "anthropic-messages": b"event: message_stop",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dialect", OWN)
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "dropped"])
+async def test_a_stream_cut_anywhere_is_never_taken_for_a_whole_one(
+    upstream: HttpUpstream, provider: FakeProvider, family: str, dialect: str, closed: bool
+):
+    events = stream_events(family, Said("hello there"))
+    first_word = next(n for n, event in enumerate(events) if b"hello" in event)
+    for length in range(len(events)):
+        provider.on("*", stream(*events[:length], end=closed))
+        got = await attempt(upstream, provider, family, dialect=dialect, stream=True)
+        if length <= first_word:
+            assert isinstance(got, AttemptFailed) or got.empty, length
+        elif length < len(events) - COMPLETE[family]:
+            with pytest.raises(AnswerBroken):
+                await text_of(got)
+        else:
+            said = await text_of(got)
+            assert spoken(said) == "hello there"
+            assert LAST_WORDS[dialect] in said or dialect == family
+
+
+@pytest.mark.parametrize("dialect", ["openai-responses", "anthropic-messages"])
+@pytest.mark.parametrize("unsaid", [b'"usage"', b'"finish_reason": "stop"'])
+async def test_a_vendor_that_leaves_out_usage_or_finish_reason_still_ends_its_answer(
+    upstream: HttpUpstream, provider: FakeProvider, dialect: str, unsaid: bytes
+):
+    provider.on("*", stream(*(event for event in stream_events("openai-completions", Said("hello there")) if unsaid not in event)))
+    said = await text_of(await attempt(upstream, provider, "openai-completions", dialect=dialect, stream=True))
+    assert spoken(said) == "hello there"
+    assert LAST_WORDS[dialect] in said
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dialect", OWN)
+async def test_words_never_get_lost_in_an_event_that_was_cut(upstream: HttpUpstream, provider: FakeProvider, family: str, dialect: str):
+    events = stream_events(family, Said("hello {there}"))
+    for n, event in enumerate(events):
+        if b"llo" not in event and b"there" not in event:
+            continue
+        begin, end = event.index(b"data: ") + len(b'data: {"'), len(event) - 3
+        for length in {*range(begin, end, 11), *(place for place in range(begin, end) if event[place - 1 : place] == b"}")}:
+            provider.on("*", stream(*events[:n], event[:length] + b"\n\n", *events[n + 1 :]))
+            got = await attempt(upstream, provider, family, dialect=dialect, stream=True)
+            if isinstance(got, AttemptFailed):
+                assert "garbled" in str(got.failure.message)
+                continue
+            try:
+                said = await text_of(got)
+            except AnswerBroken:
+                continue
+            assert spoken(said) == "hello {there}", event[:length]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from engine.domain.exchange import Payload
 from engine.providers.conversion.answers import prefixed, ready_events, tidy_block, tidy_item, tidy_response
 from engine.providers.conversion.expressible import CHAT, MESSAGES
-from engine.providers.reading import dumped, mapping, parsed
+from engine.providers.reading import dumped, mapping, mappings, parsed
 from engine.providers.sse import Event, EventCutter, parse_event
 
 Chunk = dict[str, Any]
@@ -40,6 +40,7 @@ class StreamConverter:
         self._process = process
         self._raises = raises
         self._cutter = EventCutter()
+        self._begun = self._finished = False
 
     def feed(self, chunk: bytes) -> bytes:
         """What it comes to in the caller's dialect, possibly nothing yet."""
@@ -47,7 +48,10 @@ class StreamConverter:
 
     def end(self) -> bytes:
         rest = self._cutter.rest
-        return (self._converted(parse_event(rest)) if rest.strip() else b"") + self._frame.end()
+        last = self._converted(parse_event(rest)) if rest.strip() else b""
+        if self._api == CHAT:
+            last += self._told({"choices": []})  # the library waits for the event with the usage, which many vendors never send
+        return last + self._frame.end()
 
     def _converted(self, event: Event) -> bytes:
         if event.oversized:
@@ -57,14 +61,28 @@ class StreamConverter:
         found = parsed(event.data)
         if not isinstance(found, dict):
             return b""  # `[DONE]`, or a line that was judged as junk
+        return self._told(found)
+
+    def _told(self, event: Chunk) -> bytes:
         try:
             written = []
-            for ready in ready_events(self._api, found):
-                for made in self._process(ready):
-                    written += [self._frame.written(tidied) for tidied in self._frame.take(made)]
+            for whole in self._with_reason(event) if self._api == CHAT else (event,):
+                for ready in ready_events(self._api, whole):
+                    for made in self._process(ready):
+                        written += [self._frame.written(tidied) for tidied in self._frame.take(made)]
             return b"".join(written)
         except Exception as error:
             raise self._raises(f"the answer could not be converted ({type(error).__name__})") from error
+
+    def _with_reason(self, event: Chunk) -> Iterator[Chunk]:
+        """The library never ends an answer whose vendor says `[DONE]` without a finish reason."""
+        choices = mappings(event.get("choices"))
+        if not choices and self._begun and not self._finished:
+            self._finished = True
+            yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        self._begun = self._begun or bool(choices)
+        self._finished = self._finished or any(choice.get("finish_reason") for choice in choices)
+        yield event
 
 
 def frame_for(source: Payload, model: str) -> Frame:
