@@ -5,6 +5,7 @@ that a provider would refuse is refused here. For tests alone."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,9 @@ def answering(family: str, said: Said | None = None, *, fail_after: int | None =
     some, else a greeting. fail_after: the connection drops after so many events of a stream."""
 
     async def answer(call: Call, wire: Wire) -> None:
+        if not _PATHS[family].fullmatch(call.path):
+            await failing(family, 404, f"Invalid URL (POST {call.path})", "not_found_error")(call, wire)
+            return
         problem = _refusal(family, call)
         if problem is not None:
             await failing(family, 400, problem, "invalid_request_error")(call, wire)
@@ -43,7 +47,8 @@ def answering(family: str, said: Said | None = None, *, fail_after: int | None =
                 events = events[:fail_after]
             await stream(*events, end=fail_after is None)(call, wire)
         else:
-            await status(200, _WHOLE[family](speech, call.model))(call, wire)
+            repeated = {"reasoning": call.body["reasoning"]} if family == "openai-responses" and "reasoning" in call.body else {}
+            await status(200, {**_WHOLE[family](speech, call.model), **repeated})(call, wire)
 
     return answer
 
@@ -88,6 +93,14 @@ def preamble(family: str) -> list[bytes]:
 
 
 # --- what a request asks for -----------------------------------------------------------------------------------------------
+
+
+_PATHS = {
+    "openai-completions": re.compile(r".*/chat/completions"),
+    "openai-responses": re.compile(r".*/responses"),
+    "anthropic-messages": re.compile(r".*/messages(/count_tokens)?"),
+    "google-generative-ai": re.compile(r".*:(generateContent|streamGenerateContent\?alt=sse)"),
+}
 
 
 def _streams(family: str, call: Call) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from engine.domain.ids import ProfileId
 from engine.domain.settings import ConfiguredProfile
-from tests.fakes.families import FAMILIES, Said, answering, failing, overloaded_in_stream, preamble
+from tests.fakes.families import FAMILIES, Said, answering, failing, overloaded_in_stream, preamble, stream_events
 from tests.fakes.provider import FakeProvider, error, stream
 from tests.gateway.family_house import NAMES, FamilyHouse, family_house
 
@@ -35,6 +35,11 @@ PAIRS = [(dialect, first) for dialect in PATHS for first in FAMILIES]
 async def post(house: FamilyHouse, dialect: str, *, streamed: bool = True, session: str = "desk", **body: Any) -> httpx.Response:
     asked = {**SAID[dialect], "stream": streamed, **body}
     return await house.gateway.client.post(PATHS[dialect], json=asked, headers={"x-failover-session": session})
+
+
+def begun(family: str) -> int:
+    """After so many events a stream has said its first words."""
+    return len(preamble(family)) + {CHAT: 1, RESPONSES: 3, MESSAGES: 2, GOOGLE: 1}[family]
 
 
 def second_of(first: str) -> str:
@@ -62,8 +67,7 @@ async def test_before_the_first_content_the_caller_sees_one_clean_stream(dialect
 async def test_attempt_committed_after_the_first_content_it_ends_partial_and_nobody_else_is_called(dialect: str, first: str) -> None:
     second = second_of(first)
     async with family_house((first, second)) as house:
-        after = len(preamble(first)) + {CHAT: 1, RESPONSES: 3, MESSAGES: 2, GOOGLE: 1}[first]
-        house.providers[first].on("*", answering(first, Said("hello there"), fail_after=after))
+        house.providers[first].on("*", answering(first, Said("hello there"), fail_after=begun(first)))
         answer = await post(house, dialect)
         assert answer.status_code == 200
         assert b"hello" in answer.content
@@ -98,8 +102,7 @@ async def test_the_caller_goes_away_and_upstream_is_closed_within_100_ms(dialect
     second = second_of(first)
     async with family_house((first, second)) as house:
         provider = house.providers[first]
-        held = [*preamble(first), *_content(first)]
-        provider.on("*", stream(*held, None))
+        provider.on("*", stream(*stream_events(first, Said("hello there"))[: begun(first)], None))
         asked = {**SAID[dialect], "stream": True}
         async with house.gateway.client.stream("POST", PATHS[dialect], json=asked) as answer:
             async for _ in answer.aiter_raw():
@@ -109,34 +112,6 @@ async def test_the_caller_goes_away_and_upstream_is_closed_within_100_ms(dialect
         assert time.monotonic() - gone < 0.1
         assert house.providers[second].calls == []
         assert not any(house.engine.open_windows.values())
-
-
-def _content(family: str) -> list[bytes]:
-    """Enough of a stream for its first content."""
-    whole: list[bytes] = []
-
-    class Recorder:
-        async def head(self, *_: Any) -> None: ...
-        async def chunk(self, part: bytes) -> None:
-            whole.append(part)
-
-        async def end(self) -> None: ...
-
-    class Asked:
-        path = "/models/m:streamGenerateContent"
-        model = "m"
-        body = {
-            "stream": True,
-            **{CHAT: SAID[CHAT], RESPONSES: SAID[RESPONSES], MESSAGES: SAID[MESSAGES], GOOGLE: {"contents": []}}[family],
-        }
-
-    if family == GOOGLE:
-        Asked.body.pop("stream")
-    asyncio_run = answering(family, Said("hello there"))(Asked(), Recorder())  # type: ignore[arg-type]
-    with pytest.raises(StopIteration):
-        asyncio_run.send(None)  # type: ignore[attr-defined]
-    begun = len(preamble(family))
-    return whole[begun : begun + {CHAT: 1, RESPONSES: 3, MESSAGES: 2, GOOGLE: 1}[family]]
 
 
 async def test_what_was_left_out_stands_in_the_decision_log() -> None:
@@ -152,6 +127,16 @@ async def test_what_was_left_out_stands_in_the_decision_log() -> None:
         assert "seed" in str(record["detail"])
         assert (await post(house, MESSAGES)).status_code == 200
         assert "detail" not in (await house.engine.decisions(limit=2))[-1]
+
+
+@pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
+async def test_a_conversation_in_which_the_assistant_spoke_first_reaches_anthropic(dialect: str) -> None:
+    spoken: Any = [{"role": "assistant", "content": "The number is four."}, {"role": "user", "content": "Repeat it."}]
+    async with family_house((MESSAGES,)) as house:
+        asked: dict[str, Any] = {"input" if dialect == RESPONSES else "messages": spoken}
+        answer = await post(house, dialect, streamed=False, **asked)
+        assert answer.status_code == 200
+        assert [message["role"] for message in house.providers[MESSAGES].calls[0].body["messages"]] == ["user", "assistant", "user"]
 
 
 async def test_a_candidate_that_cannot_be_asked_is_passed_over_gate_dialect_unsupported() -> None:

@@ -20,6 +20,9 @@ _SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
 UNSIGNED = "skip_thought_signature_validator"
 """What Google documents for calls that another model made: Gemini 3 refuses a call without a signature."""
 
+OPENING = "Go on."
+"""What a user says who has said nothing: an empty text is refused, too."""
+
 
 def ready_request(api: str, body: Mapping[str, object], target: str) -> tuple[dict[str, Any], list[str]]:
     """For the library: a copy without what it would misread, and what was left out."""
@@ -146,6 +149,10 @@ def _tidy_messages(body: dict[str, Any], wanted: Mapping[str, object] | None, mo
             block.pop("caller", None)
             block.pop("_provider_metadata", None)
             called = called or block.get("type") == "tool_use"
+    if merged and merged[0].get("role") == "assistant":
+        # Anthropic takes no conversation in which the assistant spoke first; OpenAI does.
+        merged.insert(0, {"role": "user", "content": OPENING})
+        notes.append("that the assistant spoke first")
     body["messages"] = merged
     if "thinking" in body and (called or not _ADAPTIVE.search(model)):
         # Older models know no adaptive thinking; and with it on, earlier calls would need the thoughts that were left out.
