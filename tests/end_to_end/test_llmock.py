@@ -30,7 +30,7 @@ LONGEST = {"openai-completions": 9, "openai-responses": 13, "anthropic-messages"
 """Events of a stream of WORDS, at most."""
 REFUSED = {400, 413, 422}
 """The request itself is wrong: every model would say so, so the caller hears it at once."""
-QUIET_S = 0.4
+QUIET_S = 1.0
 
 Fault = Fail | Delay | SlowFirstToken | StreamFault
 
