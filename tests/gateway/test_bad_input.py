@@ -6,16 +6,17 @@ import asyncio
 import gzip
 import json
 import resource
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.fakes.families import FAMILIES, preamble
-from tests.fakes.provider import Answer, Call, FakeProvider, Wire, hang, status, stream
+from tests.fakes.families import FAMILIES, answering, preamble
+from tests.fakes.provider import Answer, Call, FakeProvider, Wire, bytes_only, hang, status, stream
 from tests.gateway.family_house import FamilyHouse, family_house
-from tests.gateway.test_across_families import CHAT, ENDS, MESSAGES, PATHS, SAID, _content, post, second_of
+from tests.gateway.test_across_families import CHAT, ENDS, MESSAGES, PATHS, SAID, TERMINAL, begun, post, second_of
 
 MB = 1024 * 1024
 by_dialect = pytest.mark.parametrize("dialect", PATHS)
@@ -86,7 +87,7 @@ async def test_a_caller_with_a_50_ms_deadline_harms_nobody_attempt_caller_fault(
 async def test_500_callers_that_vanish_leave_nothing_behind() -> None:
     async with family_house((CHAT, MESSAGES)) as house:
         provider = house.providers[CHAT]
-        provider.on("*", stream(*preamble(CHAT), *_content(CHAT), None))
+        provider.on("*", stream(*begun(CHAT), None))
         body = json.dumps({**SAID[CHAT], "stream": True}).encode()
         head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n" % len(body)
 
@@ -100,24 +101,18 @@ async def test_500_callers_that_vanish_leave_nothing_behind() -> None:
                     await reader.readuntil(b"data: ")
             writer.transport.abort()
 
-        for begun in range(0, 500, 50):
-            await asyncio.gather(*(vanish(n) for n in range(begun, begun + 50)))
+        for first in range(0, 500, 50):
+            await asyncio.gather(*(vanish(n) for n in range(first, first + 50)))
         for call in provider.calls:
             await asyncio.wait_for(call.closed.wait(), 10)
         await asyncio.wait_for(house.gateway.app.idle.wait(), 10)
         assert house.providers[MESSAGES].calls == []
         assert healthy(house)
-        provider.on("*", stream(*_ok(CHAT)))
+        provider.on("*", answering(CHAT))
         assert ENDS[CHAT] in (await post(house, CHAT)).content
 
 
 # --- providers -------------------------------------------------------------------------------------------------------------
-
-
-def _ok(family: str) -> Iterator[bytes]:
-    from tests.fakes.families import _EVENTS, Said
-
-    return iter(_EVENTS[family](Said("fine"), "m"))
 
 
 async def half_a_chunk(_call: Call, wire: Wire) -> None:
@@ -142,7 +137,9 @@ async def huge_headers(_call: Call, wire: Wire) -> None:
     await wire.raw(b"HTTP/1.1 200 OK\r\n" + b"x-junk: " + b"j" * MB + b"\r\n\r\n")
 
 
+HALF = bytes_only(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4000\r\n\r\n{"id": "x", "mod')
 BAD: dict[str, Answer] = {
+    "half of the length it said": HALF,
     "html": status(200, "<html><body>Welcome to the hotel's wifi</body></html>", {"content-type": "text/html"}),
     "half a chunk then silence": half_a_chunk,
     "1 GB without end": endless,
@@ -169,28 +166,69 @@ async def test_what_a_provider_sends_instead_of_an_answer_is_a_failed_attempt(fa
     assert peak_mb() - before < 220
 
 
+def half_a_chunk_later(family: str) -> Answer:
+    async def answer(_call: Call, wire: Wire) -> None:
+        await wire.head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+        await wire.chunk(b"".join(begun(family)))
+        await wire.raw(b'400\r\ndata: {"half')
+        await asyncio.Event().wait()
+
+    return answer
+
+
+def gzip_rubbish_later(family: str) -> Answer:
+    packing = zlib.compressobj(wbits=31)
+    packed = packing.compress(b"".join(begun(family))) + packing.flush(zlib.Z_SYNC_FLUSH)
+    return stream(packed, b"\xff" + b"rubbish" * 9, headers={"content-encoding": "gzip"})
+
+
+def shorter_than_it_said(family: str) -> Answer:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 90000\r\n\r\n"
+    return bytes_only(head + b"".join(begun(family)))
+
+
 @by_dialect
 @by_family
-async def test_an_event_of_10_mb_passes_or_ends_the_answer_and_fills_no_memory(dialect: str, family: str) -> None:
+@pytest.mark.parametrize("later", [half_a_chunk_later, gzip_rubbish_later, shorter_than_it_said])
+async def test_what_a_provider_sends_after_its_first_words_ends_the_answer_partial(
+    dialect: str, family: str, later: Callable[[str], Answer]
+) -> None:
+    async with family_house((family, second_of(family)), patience_s=0.3) as house:
+        house.providers[family].on("*", later(family))
+        answer = await post(house, dialect)
+        assert answer.status_code == 200
+        assert b"hello" in answer.content
+        assert b"answer_incomplete" in answer.content
+        assert TERMINAL[dialect] in answer.content
+        assert ENDS[dialect] not in answer.content
+        assert house.providers[second_of(family)].calls == []
+
+
+@by_dialect
+@by_family
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+async def test_an_event_of_10_mb_passes_or_ends_the_answer_and_fills_no_memory(dialect: str, family: str, first: bool) -> None:
     before = peak_mb()
     async with family_house((family,)) as house:
         line = b"data: {" + b" " * 10 * MB + b"}\n\n"
         provider = house.providers[family]
-        provider.on("*", stream(*preamble(family), *_content(family), line, end=False))
+        provider.on("*", stream(*([] if first else begun(family)), line, end=False))
         answer = await post(house, dialect)
         assert answer.status_code == 200
-        assert answer.content.startswith(b"".join(preamble(family))[:20] if dialect == family else b"")
+        assert first or answer.content.startswith(b"".join(preamble(family))[:20] if dialect == family else b"")
         assert b"answer_incomplete" in answer.content[-2000:]
     assert peak_mb() - before < 150
 
 
-async def test_a_redirect_takes_no_key_elsewhere() -> None:
-    async with family_house((CHAT,)) as house:
+@by_family
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_redirect_takes_no_key_elsewhere(family: str, streamed: bool) -> None:
+    async with family_house((family,)) as house:
         elsewhere = FakeProvider()
         await elsewhere.start()
         try:
-            house.providers[CHAT].on("*", status(307, "", {"location": f"{elsewhere.base_url}/chat/completions"}))
-            answer: Any = await post(house, CHAT, streamed=False)
+            house.providers[family].on("*", status(307, "", {"location": f"{elsewhere.base_url}/chat/completions"}))
+            answer: Any = await post(house, CHAT, streamed=streamed)
             assert answer.status_code >= 500
             assert (elsewhere.connections, elsewhere.calls) == (0, [])
         finally:
