@@ -4,7 +4,6 @@ business, and who cancelled is known to whoever holds the token, never guessed h
 from __future__ import annotations
 
 import errno
-import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -13,7 +12,6 @@ import httpx
 
 from engine.domain.failure import Failure
 
-_ERRNO = re.compile(r"\[Errno (\d+)\]")
 _NAMES = {socket.EAI_NONAME: "ENOTFOUND", socket.EAI_AGAIN: "EAI_AGAIN"}
 _BROKEN_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
@@ -49,9 +47,4 @@ def _code(error: BaseException | None) -> str | None:
         return _NAMES.get(error.errno or 0, "ENOTFOUND")
     if not isinstance(error, OSError):
         return None
-    number = error.errno
-    if number is None:
-        # Several addresses failed: asyncio joins their texts and drops the numbers.
-        found = _ERRNO.search(str(error))
-        number = int(found[1]) if found else None
-    return errno.errorcode.get(number) if number is not None else None
+    return errno.errorcode.get(error.errno) if error.errno is not None else None

@@ -16,13 +16,14 @@ from functools import lru_cache
 import httpx
 
 from engine.providers.connection import Connection
+from engine.providers.dialing import dialled, resolved
 
 KEEP_IDLE_S = 4.0
 """How long an idle connection is used again. Shorter than the 5 s after which common servers (uvicorn, Node) close one: a POST that
 meets the close fails, cannot be sent again, and would count against a healthy key."""
 
 FAMILY_DELAY_S = 0.25
-"""RFC 8305: how long an address (of a broken IPv6, say) has before the next is tried beside it. A feature of asyncio's own loop."""
+"""RFC 8305: how long an address (of a broken IPv6, say) has before the next is tried beside it."""
 
 Origin = tuple[str, str, int]
 
@@ -84,13 +85,15 @@ class Http1Transport(httpx.AsyncBaseTransport):
             # Made at first use: reading the certificates takes longer than a start without them. SSL_CERT_FILE counts.
             self._tls = httpx.create_ssl_context()
         tls = self._tls if scheme == "https" else None
-        # Several addresses only where there can be some: given up in that race (CPython 3.11), a socket is left to the garbage collector.
-        delay_s = None if _is_address(host) else FAMILY_DELAY_S
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, host, port, ssl=tls, happy_eyeballs_delay=delay_s
-                )
+                if _is_address(host):
+                    _, connection = await loop.create_connection(Connection, host, port, ssl=tls)
+                else:
+                    dialled_to = await dialled(await resolved(host, port), FAMILY_DELAY_S)
+                    name = host if tls is not None else None
+                    _, connection = await loop.create_connection(Connection, sock=dialled_to, ssl=tls, server_hostname=name)
         except TimeoutError as error:
             raise httpx.ConnectTimeout(f"no connection to {host}:{port} within {timeout_s or 0:g} s") from error
         except (OSError, ValueError) as error:  # ValueError: a host name that cannot be encoded
