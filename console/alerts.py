@@ -17,6 +17,8 @@ from engine.domain.settings import ConsoleSettings
 LONG_WINDOW_MS = 60 * 60_000
 PATIENCE_S = 10.0
 TRIES = 3
+FIRST_PAUSE_S = 1.0
+MAX_WAITING = 100
 _STORE_KINDS = ("store", "store_slow", "store_trouble")
 
 
@@ -51,40 +53,71 @@ def _kind_and_text(data: Mapping[str, object]) -> tuple[str, str]:
 
 class Webhook:
     """POSTs an alert as JSON, one after the other; a receiver that does not answer costs nobody anything. failed: told in words, once a
-    failure. transport: for tests."""
+    failure. transport: for tests. patience_s: of one try, whatever the receiver does; pause_s: before the second, doubled for the third."""
 
-    def __init__(self, url: str, failed: Callable[[str], None], *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        failed: Callable[[str], None],
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        patience_s: float = PATIENCE_S,
+        pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
         self._url = url
         self._failed = failed
         self._transport = transport
+        self._patience_s = patience_s
+        self._pause_s = pause_s
 
     async def send(self, alert: Alert) -> None:
         body = {"alert": alert.kind, "text": SINK.mask(alert.text), "event": SINK.mask_json(dict(alert.event))}
         problem = ""
-        async with httpx.AsyncClient(transport=self._transport, timeout=PATIENCE_S, trust_env=False) as client:
+        async with httpx.AsyncClient(transport=self._transport, timeout=self._patience_s, trust_env=False) as client:
             for attempt in range(TRIES):
                 try:
-                    answer = await client.post(self._url, json=body)
-                    if answer.status_code < 400:
+                    # What it has to say is not read: it may never end. Nor may dribbling headers hold us.
+                    async with asyncio.timeout(self._patience_s), client.stream("POST", self._url, json=body) as answer:
+                        status = answer.status_code
+                    if status < 400:
                         return
-                    problem = f"it answered HTTP {answer.status_code}"
-                    if answer.status_code < 500 and answer.status_code != 429:
+                    problem = f"it answered HTTP {status}"
+                    if status < 500 and status != 429:
                         break
-                except httpx.HTTPError as error:
+                except (httpx.HTTPError, TimeoutError) as error:
                     problem = type(error).__name__
                 if attempt < TRIES - 1:
-                    await asyncio.sleep(2.0**attempt)
+                    await asyncio.sleep(self._pause_s * 2**attempt)
         # Not the address: it may hold a token.
         self._failed(f"the alert webhook does not take {alert.kind}: {problem}")
 
 
-async def follow(events: Callable[[], AsyncIterator[Event]], settings: ConsoleSettings, failed: Callable[[str], None]) -> None:
-    """For a gateway without a screen: the webhook only, until cancelled."""
+async def follow(
+    events: Callable[[], AsyncIterator[Event]], settings: ConsoleSettings, failed: Callable[[str], None], hook: Webhook | None = None
+) -> None:
+    """For a gateway without a screen: the webhook only, until cancelled. hook: instead of one for the configured address."""
     if settings.alert_webhook is None or not settings.alert_on:
         return
-    hook = Webhook(settings.alert_webhook, failed)
-    async for event in events():
-        alert = alert_of(event.data, settings.alert_on)
-        if alert is not None:
-            with suppress(Exception):
-                await hook.send(alert)
+    hook = hook if hook is not None else Webhook(settings.alert_webhook, failed)
+    waiting: asyncio.Queue[Alert] = asyncio.Queue(MAX_WAITING)
+    sending = asyncio.create_task(_send_all(hook, waiting), name="failover-webhook-sender")
+    try:
+        async for event in events():
+            alert = alert_of(event.data, settings.alert_on)
+            if alert is None:
+                continue
+            try:
+                # A slow receiver must not hold up the reading: what the ring of events loses meanwhile may be the next alert.
+                waiting.put_nowait(alert)
+            except asyncio.QueueFull:
+                failed(f"the alert webhook is too slow for {alert.kind}: {MAX_WAITING} alerts wait already")
+    finally:
+        sending.cancel()
+        await asyncio.wait({sending})
+
+
+async def _send_all(hook: Webhook, waiting: asyncio.Queue[Alert]) -> None:
+    while True:
+        alert = await waiting.get()
+        with suppress(Exception):
+            await hook.send(alert)

@@ -95,7 +95,8 @@ def classify_command(
     failure = Failure(status=status, code=code, error_type=error_type, message=message, body=body)
     found = classify(failure, provider)
     if as_json:
-        click.echo(json.dumps(_answer(found)))
+        rotate, window, then = consequences(found, failure)
+        click.echo(json.dumps({**_answer(found), "rotate": rotate, "window": window, "then": then}))
     else:
         _tell(found, failure)
 
@@ -104,10 +105,15 @@ def _answer(found: Classification) -> dict[str, object]:
     return {"reason": found.reason.value if found.reason else None, "family": found.family}
 
 
+def consequences(found: Classification, failure: Failure) -> tuple[str, str, str]:
+    """Another key? A window? What then? In words."""
+    unreached = found.reason is R.TIMEOUT and never_connected(failure)
+    return NEVER_CONNECTED if unreached else CONSEQUENCES[found.reason]
+
+
 def _tell(found: Classification, failure: Failure) -> None:
     said = describe(failure)
-    unreached = found.reason is R.TIMEOUT and never_connected(failure)
-    rotate, window, then = NEVER_CONNECTED if unreached else CONSEQUENCES[found.reason]
+    rotate, window, then = consequences(found, failure)
     say_table(
         ("question", "answer"),
         (

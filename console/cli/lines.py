@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from console.view.text import literal
 from console.view.times import clock
 
-_TOLD = ("event", "at", "session", "turn", "provider", "model", "profile")
+_TOLD = ("event", "at", "session", "caller", "turn", "provider", "model", "profile")
 _LONG = 300
 
 
 def event_line(data: Mapping[str, object]) -> str:
     """`14:02:31 support-bot attempt_finished acme/big acme:k1: failed, rate_limit, HTTP 429, 812 ms`."""
     at = data.get("at")
-    head = [clock(at if isinstance(at, int) else None), _text(data.get("session")), _text(data.get("event"))]
+    head = [clock(at if isinstance(at, int) else None), _text(data.get("caller") or data.get("session")), _text(data.get("event"))]
     provider, model = data.get("provider"), data.get("model")
     head.append(f"{_text(provider)}/{_text(model)}" if provider and model else _text(provider))
     head.append(_text(data.get("profile")))

@@ -87,7 +87,8 @@ def _print(table: Table, indent: int) -> None:
         emoji=False,
         soft_wrap=False,
     )
-    if not indent:
-        console.print(table)
-        return
-    console.print(Padding(table, (0, 0, 0, indent), expand=False))
+    with console.capture() as drawn:
+        console.print(Padding(table, (0, 0, 0, indent), expand=False) if indent else table)
+    # Rich fills the last column up: nothing to see, and in the way of whoever compares or copies.
+    for line in drawn.get().splitlines():
+        click.echo(line.rstrip())

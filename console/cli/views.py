@@ -110,11 +110,18 @@ def profile_row(profile: ProfileView, now: int) -> Sequence[object]:
         f"{profile.state} ({profile.detail})" if profile.detail else profile.state,
         countdown(window.until, now) if window else "",
         window.reason if window else "",
-        (window.model or "whole profile") if window else "",
+        _scope(profile) if window else "",
         window.step if window and window.step else "",
         profile.error_count or "",
         ago(profile.last_used, now),
     )
+
+
+def _scope(profile: ProfileView) -> str:
+    """Of the window in the row; how many more there are (`--json` and the screen show each)."""
+    first, *more = profile.windows or (profile.window,)
+    scope = (first.model if first is not None else None) or "whole profile"
+    return f"{scope} (+{len(more)} scope{'s' if len(more) > 1 else ''})" if more else scope
 
 
 SESSION_COLUMNS = ("session", "agent", "selected", "active", "source", "profile", "pin", "reason", ">since", "last", ">seen")

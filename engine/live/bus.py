@@ -30,11 +30,19 @@ class _Kept:
     of: object
 
 
-class EventBus:
-    """publish() belongs to the engine's loop. now: the engine's clock, epoch ms."""
+def _nobody(session: str) -> str | None:
+    return None
 
-    def __init__(self, now: Callable[[], int], redactor: Redactor, kept: int = KEPT) -> None:
+
+class EventBus:
+    """publish() belongs to the engine's loop. now: the engine's clock, epoch ms. caller: of a derived session, the name under which its
+    row stands; an event of such a session says it too."""
+
+    def __init__(
+        self, now: Callable[[], int], redactor: Redactor, kept: int = KEPT, *, caller: Callable[[str], str | None] = _nobody
+    ) -> None:
         self._now = now
+        self._caller = caller
         self._redactor = redactor
         self._ring: deque[_Kept | Event] = deque(maxlen=kept)
         self._seq = 0
@@ -86,6 +94,9 @@ class EventBus:
         if isinstance(kept, Event):
             return kept
         more = kept.shown(kept.of) if kept.shown is not None else {}
+        session = kept.data.get("session")
+        if isinstance(session, str) and (caller := self._caller(session)) is not None:
+            more = {**more, "caller": caller}
         data = {key: self._redactor.mask_json(value) for key, value in {**more, **kept.data}.items() if value is not None}
         made = self._ring[index] = Event(kept.seq, {"event": kept.event, "at": kept.at, **data})
         return made

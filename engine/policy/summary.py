@@ -46,10 +46,13 @@ _SAYS: dict[str, str] = {
     SkipReason.UNKNOWN_PROVIDER: "the provider is not configured (`models.providers`)",
     SkipReason.NO_CREDENTIALS: "no usable credential: add one (`failover profiles add`)",
     SkipReason.OPERATOR_OFF: "taken out of service by an operator (`failover on` brings it back)",
-    SkipReason.SKIP_CACHE: "skipped: its credential was refused a moment ago",
+    SkipReason.SKIP_CACHE: "skipped: a moment ago it had no credential that works",
     SkipReason.PINNED_PROFILE_MISSING: "the pinned profile is gone: `failover unpin SESSION` clears the pin",
     SkipReason.DIALECT_UNSUPPORTED: "its dialect cannot express this request",
 }
+
+_NO_SECRET = "no key of it can be read: what it refers to is missing, or a sign-in has ended (`failover doctor` says which)"
+"""`rotate.dead-secret`: counted as `auth`, but nobody refused anything."""
 
 
 def entry_error(entry: FailureEntry) -> str:
@@ -118,10 +121,14 @@ def reader_text(entries: Sequence[FailureEntry], soonest: int | None, now: int) 
     if reasons and reasons <= _TEMPORARY:
         wait = f" Try again in {wait_words(soonest - now)}." if soonest is not None and soonest > now else " Try again shortly."
         return "Every model is rate-limited or overloaded; this is temporary." + wait
-    by_candidate: dict[str, str] = {}
-    for entry in entries:
-        by_candidate[f"{entry.provider}/{entry.model}"] = entry.reason
-    lines = [f"{ref}: {_SAYS.get(reason, reason.replace('_', ' '))}" for ref, reason in by_candidate.items()]
+    by_candidate = {f"{entry.provider}/{entry.model}": entry for entry in entries}
+    lines = [f"{ref}: {_says(entry)}" for ref, entry in by_candidate.items()]
     if reasons and reasons <= _CREDENTIALS:
         return "No model can be used with the stored credentials. " + "; ".join(lines) + "."
     return "; ".join(lines) + "."
+
+
+def _says(entry: FailureEntry) -> str:
+    if entry.rule == "rotate.dead-secret":
+        return _NO_SECRET
+    return _SAYS.get(entry.reason, entry.reason.replace("_", " "))

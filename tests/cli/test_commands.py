@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from engine.gateway.thread import LoopThread
 from store.instance import GatewayLock, operator_token
 from store.paths import StateDirectory
 from tests.cli.processes import ROOT
-from tests.operator.fake import NOW, FakeOperations, served
+from tests.operator.fake import NOW, SNAPSHOT, WINDOW, FakeOperations, served
 
 
 @dataclass
@@ -59,6 +59,16 @@ def test_status_shows_what_is_cooling_and_who_is_away(failover, gateway):
     away = next(line for line in rest if line.startswith("support-bot"))
     assert "rate limit" in away
     assert not any("\x1b" in line for line in rest)
+
+
+def test_status_says_how_many_more_windows_a_profile_has_and_pads_no_line(failover, gateway):
+    first, *others = SNAPSHOT.profiles
+    more = (WINDOW, replace(WINDOW, model="small"), replace(WINDOW, model="tiny"))
+    gateway.operations.shown = replace(SNAPSHOT, profiles=(replace(first, windows=more), *others))
+    lines = failover("status").stdout.splitlines()
+    cooling = next(line for line in lines if line.startswith("acme:k1"))
+    assert "big (+2 scopes)" in cooling
+    assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_status_for_scripts_is_the_snapshot(failover, gateway):

@@ -41,6 +41,10 @@ def test_a_notice_keeps_its_words():
     assert line(event="notice", session="main", text="↪️ Model Fallback: zeta/std").endswith(": ↪ Model Fallback: zeta/std")
 
 
+def test_a_derived_session_is_named_as_its_row_is():
+    assert line(event="turn_started", session="derived:ab:cd", caller="curl at 127.0.0.1 (ab)") == "curl at 127.0.0.1 (ab) turn_started"
+
+
 def test_an_event_that_nobody_knows_yet_is_told_too():
     assert line(event="comet_sighted", session="main", size=3, parts=[1, 2]) == "main comet_sighted: size 3"
 

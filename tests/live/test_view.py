@@ -129,6 +129,7 @@ async def test_derived_sessions_are_one_row_a_caller_and_are_not_stored():
             await turn.result()
         views = (await bench.engine.snapshot()).sessions
         assert [(v.key, v.derived, v.active) for v in views] == [("curl", True, "zeta/std")]
+        assert {event["caller"] for event in await bench.events_from() if event.get("session")} == {"curl"}
         assert (await bench.engine.preview(SessionKey("curl"))).session == "hash-2"
         assert (await bench.store.open()).sessions == {}
         bench.clock.advance(3601)

@@ -106,9 +106,10 @@ class FakeOperations:
     readers: list[asyncio.Queue[Event | None]] = field(default_factory=list)
     read: asyncio.Event = field(default_factory=asyncio.Event)
     alarms: tuple[str, ...] = ()
+    shown: Snapshot = SNAPSHOT
 
     async def snapshot(self) -> Snapshot:
-        return replace(SNAPSHOT, alarms=self.alarms)
+        return replace(self.shown, alarms=self.alarms)
 
     async def preview(self, session: SessionKey) -> Preview:
         if session != PREVIEW.session:

@@ -207,6 +207,9 @@ def test_a_secret_that_cannot_be_read_is_passed_over_without_a_window_rotate_dea
     assert entries[0] == ("auth", False, "rotate.dead-secret")
     assert len(entries) == 2
     assert world.usage("acme:k1") == UsageStats()
+    # Nobody refused anything: there was nothing to refuse.
+    assert "acme/big: no key of it can be read" in turn.ended.error.text
+    assert "refused" not in turn.ended.error.text
 
 
 def test_an_answer_clears_the_profile_and_its_own_model_and_no_more_attempt_success() -> None:

@@ -1435,8 +1435,14 @@ def test_the_command_prints_reason_family_and_consequences():
 
 
 def test_the_command_answers_json():
-    assert json.loads(run("--status", "402", "--json").output) == {"reason": "billing", "family": "status.402"}
-    assert json.loads(run("--message", "hello", "--json").output) == {"reason": None, "family": "none"}
+    told = json.loads(run("--status", "402", "--json").output)
+    assert {name: told[name] for name in ("reason", "family")} == {"reason": "billing", "family": "status.402"}
+    told = json.loads(run("--status", "529", "--json").output)
+    assert told["then"].startswith("next candidate")
+    assert "overloadedProfileRotations" in told["rotate"]
+    assert "cooldown" in told["window"]
+    told = json.loads(run("--message", "hello", "--json").output)
+    assert {name: told[name] for name in ("reason", "family")} == {"reason": None, "family": "none"}
 
 
 def test_a_batch_answers_each_line_in_order_and_names_those_that_it_cannot_read():
