@@ -42,6 +42,7 @@ def stored(failover) -> dict[str, tuple[str, str]]:
 
 
 def test_keys_are_taken_and_logins_are_left_with_the_reason(failover, folder: Path):
+    """J06"""
     before = contents(folder)
     asked = failover("profiles", "import", "--from", str(folder))
     assert asked.returncode == 2  # nobody was there to ask

@@ -42,6 +42,7 @@ async def test_the_bytes_and_headers_of_an_answer():
 
 
 async def test_stream_and_whole_answer_have_the_same_headers():
+    """I05"""
     one, other = await whole(FakeTurn([WHOLE])), await whole(FakeTurn(STREAM, streamed=True))
     for name in ("x-failover-selected", "x-failover-served", "x-failover-attempts", "x-failover-reason", "x-failover-turn"):
         assert one.headers[name] == other.headers[name]

@@ -41,6 +41,7 @@ async def test_an_answer_passes_untouched(house: House):
 
 @pytest.mark.parametrize("stream_it", [False, True])
 async def test_a_failed_model_falls_back_and_says_so(house: House, stream_it: bool):
+    """I05"""
     house.acme.on("big", fake.error(429, "slow down"))
     answer = await house.gateway.chat(headers={"x-failover-session": "s", "x-failover-operator": "op-token"}, stream=stream_it)
     assert answer.status_code == 200

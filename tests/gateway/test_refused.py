@@ -136,6 +136,7 @@ async def test_a_wrong_method_is_405(gateway: Gateway):
 
 
 async def test_a_foreign_host_is_refused_on_every_route(gateway: Gateway):
+    """L04"""
     for path in (CHAT, "/v1/models", "/healthz", "/readyz", "/operator/x"):
         for host in ("evil.example", "evil.example:4141", "127.0.0.1.evil.example", "", "[::2]", "localhost.evil.example"):
             error(await gateway.client.get(path, headers={"host": host}), 403, "host_not_allowed")
@@ -147,6 +148,7 @@ async def test_loopback_names_are_ours(gateway: Gateway):
 
 
 async def test_a_page_of_another_origin_is_refused(gateway: Gateway, engine: FakeEngine):
+    """L04"""
     for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example", "file://", "http://["):
         error(await gateway.chat(headers={"origin": origin}), 403, "origin_not_allowed")
     assert engine.requests == []

@@ -29,6 +29,7 @@ def test_loopback_needs_no_token(host: str):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "gateway.example"])
 @pytest.mark.parametrize("token", [None, ""])
 def test_another_address_without_a_token_is_refused(host: str, token: str | None):
+    """L04"""
     with pytest.raises(StartError, match="needs a token") as refused:
         bound(token, host=host)
     assert "gateway.token" in refused.value.next_step

@@ -14,7 +14,7 @@ def test_the_copy_of_the_list_is_whole():
     assert len({s.slug for s in SLUGS}) == len(SLUGS) == 84
     assert {s.kind for s in SLUGS} == {"decision", "invariant"}
     assert len({r.entry for r in REPORTS}) == len(REPORTS)
-    assert {r.kind for r in REPORTS} == {"covered", "later"}
+    assert {r.kind for r in REPORTS} <= {"covered", "later"}
 
 
 @pytest.mark.parametrize("slug", [s.slug for s in SLUGS])
