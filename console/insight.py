@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from console.screens.text import TextScreen
 from console.screens.whatif import WhatIfScreen
-from console.view import changes, detail, help, notices, profiles, sessions, why
+from console.view import cause, changes, detail, help, notices, profiles, sessions, why
 from console.view.assumptions import Place
 from console.view.availability import Situation
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, plain, span
 from console.view.notices import FeedLog
+from console.view.records import Record
 from console.view.table import draw_head, draw_row, lay_out, wanted_widths
-from console.view.why import Record
 from engine.domain.errors import FailoverError
 from engine.domain.foresight import SessionDetail
 from engine.domain.ids import ProfileId, SessionKey
-from engine.domain.snapshot import FeedEntry
+from engine.domain.snapshot import FeedEntry, Preview
 
 if TYPE_CHECKING:
     from console.app import FailoverApp
@@ -54,10 +54,19 @@ def _open_why(app: FailoverApp, key: SessionKey) -> None:
 
     def make(frame: Frame, cells: int) -> tuple[Line, ...]:
         session = frame.session(key)
-        top = (sessions.summary(session, frame, cells), ()) if session is not None else (span("this session is gone", Tone.WARN), ())
-        return (*top, *((span("asking the engine", Tone.DIM),) if held[0] is None else why.draw(held[0], frame)))
+        if session is None:
+            top: tuple[Line, ...] = (span("this session is gone", Tone.WARN),)
+        else:
+            top = cause.draw(session, held[0], frame, _preview(app, key))
+        return (*top, (), *((span("asking the engine", Tone.DIM),) if held[0] is None else why.draw(held[0], frame)))
 
     _open_with_records(app, TextScreen(f"Why · {app.look.safe(key)}", make, app.frame(), copy=key), key, held)
+
+
+def _preview(app: FailoverApp, key: SessionKey) -> Preview | None:
+    """The session's, while the Chain pane holds it."""
+    preview = app.live.chain.preview
+    return preview if preview is not None and preview.session == key else None
 
 
 def _open_what_if(app: FailoverApp, key: SessionKey, now: Situation) -> None:
@@ -112,8 +121,7 @@ def _open_session(app: FailoverApp, key: SessionKey) -> None:
         view = frame.session(key)
         if view is None:
             return (span("this session is gone", Tone.WARN),)
-        preview = app.live.chain.preview
-        return detail.session(view, frame, preview if preview is not None and preview.session == key else None, held[0], cells, found[0])
+        return detail.session(view, frame, _preview(app, key), held[0], cells, found[0])
 
     screen = TextScreen(f"Session · {app.look.safe(key)}", make, app.frame(), copy=key)
     _open_with_records(app, screen, key, held, found)

@@ -14,21 +14,34 @@ from console.cli.options import Target, as_json, target
 from console.cli.output import hint, safe, say, say_json, say_table
 from console.cli.reach import Reached, ask
 from console.cli.seen import unseen
-from console.view.times import ago, clock, countdown
+from console.view import cause, pins
+from console.view.frame import Frame
+from console.view.lines import plain
+from console.view.records import Record
+from console.view.rules import meaning
+from console.view.times import clock, countdown
 from engine.domain.decisions import EVERY, Matching
 from engine.domain.ids import SessionKey
 from engine.domain.snapshot import Preview, ProfileVerdict, SessionView
 from engine.gateway.wire import dump
 
+_RECORDS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """view None: the session has records for single models only. decisions: of its last turn, oldest first."""
+    """view None: the session has records for single models only. decisions: of its last turn, oldest first; recent: of all its turns,
+    newest first."""
 
     view: SessionView | None
     preview: Preview
-    decisions: Sequence[Mapping[str, object]]
-    now: int
+    decisions: Sequence[Record]
+    recent: Sequence[Record]
+    frame: Frame
+
+    @property
+    def now(self) -> int:
+        return self.frame.now
 
 
 @click.command("explain")
@@ -72,7 +85,7 @@ def explain_command(
     for line in _story(found):
         say(line)
     say()
-    say_table(("", "candidate", "verdict", "rule", "reason", ">free in", "role"), _chain(found))
+    say_table(("", "candidate", "verdict", "rule", "reason", ">left", "role"), _chain(found))
     if found.decisions:
         say()
         which = "its last turn" if turn is None and matching == EVERY else "turn"
@@ -80,6 +93,8 @@ def explain_command(
         say_table(("decision", "candidate", "profile", "rule", "reason", ">status", "error"), map(_decision, found.decisions))
     elif turn is not None or matching != EVERY:
         hint("no such turn of this session is logged")
+    say()
+    say_table(("rule", "what it means"), ((rule, meaning(rule)) for rule in _rules(found)))
 
 
 async def _gather(reached: Reached, key: SessionKey, turn: str | None, matching: Matching) -> Explained:
@@ -90,9 +105,10 @@ async def _gather(reached: Reached, key: SessionKey, turn: str | None, matching:
         raise doubt
     preview = await operations.preview(key)
     newest = await operations.decisions(session=key, turn=turn, limit=1, matching=matching)
-    last = await operations.decisions(session=key, turn=str(newest[0].get("turn")), limit=200) if newest else []
+    last = await operations.decisions(session=key, turn=str(newest[0].get("turn")), limit=_RECORDS) if newest else []
+    recent = await operations.decisions(session=key, limit=_RECORDS)
     view = next((session for session in snapshot.sessions if session.key == key), None)
-    return Explained(view, preview, list(last)[::-1], snapshot.now)
+    return Explained(view, preview, list(last)[::-1], recent, Frame(snapshot, snapshot.now))
 
 
 def _story(found: Explained) -> Iterator[str]:
@@ -104,14 +120,12 @@ def _story(found: Explained) -> Iterator[str]:
         with_profile = f" with {safe(preview.next_profile)}" if preview.next_profile else ""
         yield f"{key}: the next request goes to {safe(preview.next_ref)}{with_profile}"
     yield f"  selected {safe(preview.selected)} ({preview.selection}{', strict' if preview.strict else ''})"
-    if view is not None and view.selected != view.active:
-        since = f" since {clock(view.since)} ({ago(view.since, found.now)})" if view.since is not None else ""
-        yield f"  active {safe(view.active)}, because of {safe(view.reason or 'an override')}{since}"
-    if view is not None and view.profile is not None and view.pin_source is not None:
-        by = f" by {safe(view.pinned_by)}" if view.pinned_by else ""
-        why = f": {safe(view.pin_reason)}" if view.pin_reason else ""
-        until = f" until {clock(view.pin_until)}" if view.pin_until is not None else ""
-        yield f"  pinned ({view.pin_source}) to {safe(view.profile)}{by}{until}{why}"
+    if view is not None:
+        yield from (f"  {plain(line)}" for line in cause.draw(view, found.recent, found.frame))
+    if pin := pins.effect(view, preview, found.frame):
+        yield f"  {pin.text}"
+    elif view is not None and view.profile is not None and view.pin_source is not None:
+        yield f"  pinned ({view.pin_source}) to {safe(view.profile)}"
     if preview.primary_probe_at is not None:
         yield f"  primary probe in {countdown(preview.primary_probe_at, found.now)}"
     for note in preview.notes:
@@ -119,11 +133,19 @@ def _story(found: Explained) -> Iterator[str]:
 
 
 def _chain(found: Explained) -> Iterator[Sequence[object]]:
+    now = found.now
     for place, candidate in enumerate(found.preview.chain, 1):
-        left = countdown(candidate.until, found.now)
+        left = countdown(candidate.until, now)
         yield (place, candidate.ref, candidate.verdict, candidate.rule, candidate.reason or "", left, candidate.role or "")
         for verdict in candidate.profiles:
-            yield ("", f"  {verdict.profile}", _word(verdict), verdict.rule, verdict.reason or "", countdown(verdict.until, found.now), "")
+            yield ("", f"  {verdict.profile}", _word(verdict), verdict.rule, verdict.reason or "", countdown(verdict.until, now), "")
+
+
+def _rules(found: Explained) -> list[str]:
+    """Those that stand above, each once, in the order in which they are met."""
+    candidates = (rule for c in found.preview.chain for rule in (c.rule, *(verdict.rule for verdict in c.profiles)))
+    decided = (str(record["rule"]) for record in found.decisions if record.get("rule"))
+    return [rule for rule in dict.fromkeys((found.preview.selection, *candidates, *decided)) if meaning(rule)]
 
 
 def _word(verdict: ProfileVerdict) -> str:

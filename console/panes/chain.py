@@ -8,13 +8,13 @@ from console.panes.pane import Pane
 from console.view import chain
 from console.view.chain import ChainRow
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, span
+from console.view.lines import EMPTY, Line, Tone, span, wrap
 from console.widgets.lines import LineList
 from engine.domain.snapshot import Preview
 
 
 class _ChainList(LineList[ChainRow]):
-    _names: tuple[object, int, int] = (None, 0, 0)
+    _names: tuple[object, int, chain.Names] = (None, 0, chain.Names(0, 0))
 
     def draw_item(self, item: ChainRow, cells: int) -> Line:
         of, room, names = self._names
@@ -57,7 +57,7 @@ class ChainPane(Pane):
         return row.verdict.profile if isinstance(row, ChainRow) and row.verdict is not None else None
 
     def make_rows(self, frame: Frame) -> tuple[ChainRow, ...]:
-        return chain.rows(self.preview)
+        return chain.rows(self.preview, frame)
 
     def empty_lines(self, frame: Frame) -> tuple[Line, ...]:
         if self.session is None:
@@ -75,5 +75,9 @@ class ChainPane(Pane):
     def title_parts(self) -> list[Line]:
         return [span(self._frame.look.safe(self.session, 40), Tone.INFO)] if self.session is not None else []
 
-    def note_line(self, frame: Frame, cells: int) -> Line:
-        return chain.headline(self.preview, self.session, frame, cells)
+    def note_lines(self, frame: Frame, cells: int) -> list[Line]:
+        """What the next turn would do, and under it what the row under the cursor means."""
+        row = self.lines.current if isinstance(self.lines.current, ChainRow) else None
+        told = wrap(chain.explained(row, frame), cells, 0)
+        height = max(1, self.note.size.height - 1)
+        return [chain.headline(self.preview, self.session, frame, cells), *told[:height], *[EMPTY] * (height - len(told))]

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from console.view.frame import Frame
-from console.view.header import truth_word
+from console.view.header import liveness
 from console.view.lines import EMPTY, Line, Tone, fit_parts, span
 from console.widgets.bar import Bar
 from console.widgets.lines import LineList
@@ -97,7 +97,7 @@ class Pane(Vertical):
             (0, ((here, Tone.INFO), (f"{self.number} {self.name_word}", Tone.STRONG), (self.count_text(), Tone.DIM)))
         ]
         if self._frame.stale:
-            parts.append((1, span(truth_word(self._frame).removeprefix("ENGINE "), Tone.BAD)))
+            parts.append((1, span(liveness(self._frame).removeprefix("ENGINE "), Tone.BAD)))
         elif self._frame.truth.value == "FROZEN":
             parts.append((1, span("FROZEN", Tone.INFO)))
         if self.filter_text:

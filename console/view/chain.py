@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.view import states, times
+from console.view import pins, rules, states, times
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, fit_parts, line_width, pad, span
 from console.view.text import shorten, width
@@ -19,7 +19,7 @@ _VERDICT = {"next": Tone.OK, "ready": Tone.TEXT, "probe": Tone.INFO, "skip": Ton
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """One line: a candidate, a profile under it, or a remark. name_width: of the names above each other."""
+    """One line: a candidate, a profile under it, or a remark."""
 
     key: str
     candidate: CandidatePreview | None = None
@@ -28,14 +28,23 @@ class ChainRow:
     place: int = 0
     sticky_since: int | None = None
     probe_at: int | None = None
+    tone: Tone = Tone.DIM
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Cells for the names of candidates and of the profiles under them."""
+
+    candidate: int
+    profile: int
 
 
 def key_of(row: ChainRow) -> str:
     return row.key
 
 
-def rows(preview: Preview | None) -> tuple[ChainRow, ...]:
-    """The preview as lines, in the order of the chain."""
+def rows(preview: Preview | None, frame: Frame) -> tuple[ChainRow, ...]:
+    """The preview as lines, in the order of the chain; then what is to be said about the whole."""
     if preview is None:
         return ()
     out: list[ChainRow] = []
@@ -45,31 +54,29 @@ def rows(preview: Preview | None) -> tuple[ChainRow, ...]:
         out.extend(ChainRow(f"c{place}:{v.profile}", candidate=candidate, verdict=v, place=place) for v in candidate.profiles)
     if preview.primary_probe_at is not None:
         out.append(ChainRow("probe", remark="primary probe", probe_at=preview.primary_probe_at))
+    if pin := pins.effect(frame.session(preview.session), preview, frame):
+        out.append(ChainRow("pin", remark=pin.text, tone=Tone.INFO if pin.holds else Tone.WARN))
     if preview.strict:
         out.append(ChainRow("strict", remark="strict: no other model is tried, the failure is reported"))
     out.extend(ChainRow(f"note{n}", remark=note) for n, note in enumerate(preview.notes))
-    out.append(ChainRow("selection", remark=f"rule {preview.selection}"))
+    out.append(ChainRow("selection", remark=f"rule {rules.worded(preview.selection)}"))
     return tuple(out)
 
 
-def draw(row: ChainRow, frame: Frame, cells: int, names: int) -> Line:
-    """One line of `cells`; names: cells for the widest name, so that verdicts stand under each other."""
+def draw(row: ChainRow, frame: Frame, cells: int, names: Names) -> Line:
+    """One line of `cells`; names: so that verdicts stand under each other."""
     if row.verdict is not None:
-        return pad(_profile(row.verdict, frame, cells, names), cells)
+        return pad(_profile(row.verdict, frame, cells, names.profile), cells)
     if row.candidate is not None:
-        return pad(_candidate(row, row.candidate, frame, cells, names), cells)
+        return pad(_candidate(row, row.candidate, frame, cells, names.candidate), cells)
     return pad(_remark(row, frame), cells, ellipsis=frame.look.glyphs.ellipsis)
 
 
-def names_width(all_rows: tuple[ChainRow, ...], frame: Frame, cells: int) -> int:
-    """Cells for the names: what the longest needs, but never so much that verdict and reason fall off. Rules make way first."""
-    widest = 0
-    for row in all_rows:
-        if row.verdict is not None:
-            widest = max(widest, width(frame.look.safe(row.verdict.profile)) + _INDENT - 2)
-        elif row.candidate is not None:
-            widest = max(widest, width(frame.look.safe(row.candidate.ref)))
-    return max(8, min(widest, cells - _VERDICT_CELLS))
+def names_width(all_rows: tuple[ChainRow, ...], frame: Frame, cells: int) -> Names:
+    """Cells for the names: what the longest of each kind needs, but never so much that the verdict falls off."""
+    refs = [width(frame.look.safe(row.candidate.ref)) for row in all_rows if row.candidate is not None and row.verdict is None]
+    profiles = [width(frame.look.safe(row.verdict.profile)) for row in all_rows if row.verdict is not None]
+    return Names(*(max(8, min(max(found, default=0), cells - _VERDICT_CELLS)) for found in (refs, profiles)))
 
 
 def _candidate(row: ChainRow, candidate: CandidatePreview, frame: Frame, cells: int, names: int) -> Line:
@@ -83,7 +90,7 @@ def _candidate(row: ChainRow, candidate: CandidatePreview, frame: Frame, cells: 
     if row.sticky_since is not None:
         details.append((2, span(f"sticky since {times.stamp(row.sticky_since, frame.now, utc=look.utc)}", Tone.DIM)))
     if candidate.until is not None:
-        details.append((1, span(times.countdown(candidate.until, frame.now, reduced_motion=look.reduced_motion), tone)))
+        details.append((1, span(times.left(candidate.until, frame.now, reduced_motion=look.reduced_motion), tone)))
     if candidate.reason:
         details.append((0, span(look.safe(candidate.reason), tone)))
     if candidate.role:
@@ -96,13 +103,12 @@ def _profile(verdict: ProfileVerdict, frame: Frame, cells: int, names: int) -> L
     look, glyphs = frame.look, frame.look.glyphs
     tone = states.tone_of(verdict.state, verdict.detail)
     mark = states.glyph_of(verdict.state, glyphs)
-    room = names - _INDENT + 3
-    name = shorten(look.safe(verdict.profile), room, ellipsis=glyphs.ellipsis)
+    name = shorten(look.safe(verdict.profile), names, ellipsis=glyphs.ellipsis)
     plain = Tone.TEXT if verdict.usable else Tone.DIM
-    head: Line = ((" " * _INDENT, Tone.TEXT), *pad(span(name, plain), room), (f"  {mark} {verdict.state.value:<8}", tone))
+    head: Line = ((" " * _INDENT, Tone.TEXT), *pad(span(name, plain), names), (f"  {mark} {verdict.state.value:<8}", tone))
     details: list[tuple[int, Line]] = []
     if verdict.until is not None:
-        details.append((0, span(times.countdown(verdict.until, frame.now, reduced_motion=look.reduced_motion), tone)))
+        details.append((0, span(times.left(verdict.until, frame.now, reduced_motion=look.reduced_motion), tone)))
     if verdict.reason:
         details.append((1, span(look.safe(verdict.reason), tone)))
     if verdict.step:
@@ -120,10 +126,20 @@ def _profile(verdict: ProfileVerdict, frame: Frame, cells: int, names: int) -> L
 def _remark(row: ChainRow, frame: Frame) -> Line:
     text = f"   {frame.look.safe(row.remark)}"
     if row.probe_at is None:
-        return span(text, Tone.DIM)
+        return span(text, row.tone)
     left = times.countdown(row.probe_at, frame.now, reduced_motion=frame.look.reduced_motion)
     due = "with the next turn" if row.probe_at <= frame.now else f"in {left}"
     return ((text, Tone.DIM), (f" {due}", Tone.INFO))
+
+
+def explained(row: ChainRow | None, frame: Frame) -> Line:
+    """The rule of a row with what it means; a remark whole."""
+    if row is None or row.probe_at is not None:
+        return ()
+    if row.remark is not None:
+        return span(frame.look.safe(row.remark), row.tone)
+    rule = row.verdict.rule if row.verdict is not None else row.candidate.rule if row.candidate is not None else ""
+    return span(f"rule {rules.worded(frame.look.safe(rule))}", Tone.DIM)
 
 
 def headline(preview: Preview | None, session: str | None, frame: Frame, cells: int) -> Line:

@@ -19,7 +19,7 @@ def draw(before: Snapshot | None, frame: Frame, feed: Sequence[FeedEntry]) -> tu
     if before is None or after is None:
         return (span("Nothing to compare with yet.", Tone.DIM),)
     when = times.stamp(before.now, frame.now, utc=frame.look.utc)
-    lines: list[Line] = [span(f"since {when} ({times.ago(before.now, frame.now)} ago)", Tone.DIM), ()]
+    lines: list[Line] = [span(f"since {when} ({times.ago(before.now, frame.now)})", Tone.DIM), ()]
     changed = [*_sessions(before, after, frame), *_profiles(before, after, frame)]
     turns = after.traffic.turns_total - before.traffic.turns_total
     lines.append(span(f"{max(0, turns)} turns were answered or failed", Tone.TEXT))

@@ -108,7 +108,7 @@ def profile_choice(profile: ProfileView, frame: Frame, names: int) -> Line:
         span(f"{states.glyph_of(profile.state, look.glyphs)} {profile.state.value:<8}", tone),
     ]
     if window := profile.window:
-        parts.append(span(f"{times.countdown(window.until, frame.now):>8}", tone))
+        parts.append(span(f"{times.left(window.until, frame.now, reduced_motion=frame.look.reduced_motion):>13}", tone))
         scope = look.safe(states.short_model(window.model)) if window.model else "all models"
         parts.append(span(f"{look.safe(window.reason)} ({scope})"))
     elif profile.detail:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.view import chain, notices, states, times, waterfall, why
+from console.view import cause, chain, notices, states, times, waterfall, why
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, span
+from console.view.records import Record
 from engine.domain.foresight import SessionDetail
 from engine.domain.snapshot import FeedEntry, Preview, ProfileView, SessionView, WindowView
 
@@ -23,7 +24,7 @@ def session(
     view: SessionView,
     frame: Frame,
     preview: Preview | None,
-    records: Sequence[why.Record] | None,
+    records: Sequence[Record] | None,
     cells: int = 100,
     found: SessionDetail | None = None,
 ) -> tuple[Line, ...]:
@@ -43,7 +44,8 @@ def session(
     pin = f"{safe(view.profile)} ({safe(view.pin_source)})" if view.profile and view.pin_source else safe(view.profile) or "-"
     lines.append(_field("profile", (pin, Tone.TEXT)))
     if view.pinned_by:
-        until = f" until {times.stamp(view.pin_until, frame.now, utc=look.utc)}" if view.pin_until is not None else ""
+        left = times.left(view.pin_until, frame.now, reduced_motion=look.reduced_motion)
+        until = f" until {times.stamp(view.pin_until, frame.now, utc=look.utc)} ({left})" if view.pin_until is not None else ""
         reason = f": {safe(view.pin_reason)}" if view.pin_reason else ""
         lines.append(_field("pinned by", (f"{safe(view.pinned_by)}{reason}{until}", Tone.TEXT)))
     outcome = safe(view.last_outcome) or "no turn yet"
@@ -57,9 +59,10 @@ def session(
     if view.derived:
         lines.append(_field("derived", ("lives in memory only, takes no pin", Tone.DIM)))
     lines += _turns(view, frame)
+    lines += [(), span("Why", Tone.HEAD), *cause.draw(view, records, frame, preview)]
     lines += [(), span("Turns, newest first", Tone.HEAD), *waterfall.draw(found, frame, cells, _TURNS)]
     lines += [(), span("Next turn", Tone.HEAD), chain.headline(preview, view.key, frame, cells)]
-    rows = chain.rows(preview)
+    rows = chain.rows(preview, frame)
     names = chain.names_width(rows, frame, cells)
     lines += [chain.draw(row, frame, cells, names) for row in rows]
     lines += [(), span("Fields of its record, and who wrote them", Tone.HEAD), *waterfall.fields(found, frame)]
@@ -69,7 +72,7 @@ def session(
 
 
 def _ago(at: int | None, frame: Frame) -> str:
-    return f"{times.ago(at, frame.now)} ago ({times.stamp(at, frame.now, utc=frame.look.utc)})" if at is not None else "never"
+    return f"{times.ago(at, frame.now)} ({times.stamp(at, frame.now, utc=frame.look.utc)})" if at is not None else "never"
 
 
 def _turns(view: SessionView, frame: Frame) -> list[Line]:
@@ -80,9 +83,8 @@ def _turns(view: SessionView, frame: Frame) -> list[Line]:
     for turn in view.in_flight:
         word = ("committed: cannot fail over any more", Tone.DIM) if turn.committed else ("can still fail over", Tone.INFO)
         where = " ".join(safe(part) for part in (turn.ref, turn.profile) if part) or "no attempt yet"
-        lines.append(
-            _field(safe(turn.turn, 14), (f"{where}  attempt {turn.attempts}  {times.ago(turn.started_at, frame.now)}  ", Tone.TEXT), word)
-        )
+        began = times.ago(turn.started_at, frame.now)
+        lines.append(_field(safe(turn.turn, 14), (f"{where}  attempt {turn.attempts}  began {began}  ", Tone.TEXT), word))
     return lines
 
 
@@ -139,7 +141,7 @@ def _window(window: WindowView, frame: Frame) -> Line:
     step = f"  step {window.step}" if window.step else ""
     return (
         (f"{states.glyph_of(window.state, look.glyphs)} {window.state.value:<9}", tone),
-        (f"{times.countdown(window.until, frame.now):>9}  ", tone),
+        (f"{times.left(window.until, frame.now, reduced_motion=look.reduced_motion):>14}  ", tone),
         (f"{look.safe(window.reason)}  ", Tone.TEXT),
         (f"{scope}  until {times.stamp(window.until, frame.now, utc=look.utc)}{since}{step}", Tone.DIM),
     )

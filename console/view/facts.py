@@ -10,6 +10,8 @@ from console.view.frame import Frame
 from console.view.lines import Line, Tone, fit_parts, join, span
 from engine.domain.snapshot import ProfileState, ProfileView, SessionView
 
+_NAME = 24
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -63,7 +65,7 @@ def _fact_of_failed(sessions: tuple[SessionView, ...], frame: Frame) -> Fact:
 
 
 def _names(sessions: list[SessionView], frame: Frame) -> str:
-    first = frame.look.safe(sessions[0].key, 30)
+    first = states.short_key(frame.look.safe(sessions[0].key), _NAME, frame.look.glyphs.ellipsis)
     return first if len(sessions) == 1 else f"{first} and {len(sessions) - 1} more"
 
 
@@ -89,7 +91,7 @@ def _profile(profile: ProfileView, frame: Frame) -> Fact:
     tone = states.tone_of(profile.state, profile.detail)
     mark = states.glyph_of(profile.state, look.glyphs)
     window = profile.window
-    left = times.countdown(window.until, frame.now, reduced_motion=look.reduced_motion) if window else ""
+    left = times.left(window.until, frame.now, reduced_motion=look.reduced_motion) if window else ""
     head = join(
         [span(f"{mark} {look.safe(profile.profile, 40)}", tone), span(profile.state.value, tone), span(left, tone) if left else ()], " "
     )

@@ -5,21 +5,28 @@ from __future__ import annotations
 from console.view import states, times
 from console.view.frame import Frame, Truth
 from console.view.lines import Line, Tone, fit_parts, line_width, span
-from engine.domain.snapshot import Snapshot
+from engine.domain.snapshot import ProfileState, Snapshot
 
 _TRUTH_TONE = {Truth.WAITING: Tone.INFO, Truth.LIVE: Tone.OK, Truth.FROZEN: Tone.INFO, Truth.STALE: Tone.WARN, Truth.DOWN: Tone.BAD}
 
 
 def truth_word(frame: Frame) -> str:
-    """LIVE, DEMO, FROZEN 12 behind, STALE 9s, ENGINE DOWN 14s: never more than is so."""
+    """LIVE, DEMO, FROZEN 12 behind, STALE 9s, ENGINE DOWN 14s: never more than is so. What is no live gateway says so in every state:
+    `DEMO FROZEN 12 behind`."""
+    mode = frame.snapshot.mode if frame.snapshot is not None and frame.snapshot.mode in ("DEMO", "BUNDLE") else ""
+    if not mode:
+        return liveness(frame)
+    return mode if frame.truth is Truth.LIVE else f"{mode} {liveness(frame)}"
+
+
+def liveness(frame: Frame) -> str:
+    """How far what is shown may be believed, whatever it is of: LIVE, FROZEN 12 behind, STALE 9s."""
     match frame.truth:
-        case Truth.LIVE:
-            return frame.snapshot.mode if frame.snapshot is not None and frame.snapshot.mode in ("DEMO", "BUNDLE") else "LIVE"
         case Truth.FROZEN:
             return f"FROZEN {frame.behind} behind"
         case Truth.STALE | Truth.DOWN:
             return f"{frame.truth.value} {times.span_s(frame.age_ms // 1000)}"
-        case Truth.WAITING:
+        case Truth.LIVE | Truth.WAITING:
             return frame.truth.value
 
 
@@ -38,11 +45,11 @@ def draw(frame: Frame, cells: int) -> Line:
 def _parts(frame: Frame, snapshot: Snapshot | None) -> list[tuple[int, Line]]:
     glyphs = frame.look.glyphs
     truth = span(truth_word(frame), _TRUTH_TONE[frame.truth] if frame.truth is not Truth.LIVE or snapshot is None else Tone.OK)
-    parts: list[tuple[int, Line]] = [(9, span("failover", Tone.STRONG)), (0, truth)]
+    parts: list[tuple[int, Line]] = [(10, span("failover", Tone.STRONG)), (0, truth)]
     if snapshot is None:
         return parts
     if snapshot.speed not in (0.0, 1.0):
-        parts.append((2, span(f"{glyphs.times}{snapshot.speed:g}", Tone.INFO)))
+        parts.append((5, span(f"time {glyphs.times}{snapshot.speed:g}", Tone.INFO)))
     if frame.read_only or snapshot.read_only:
         parts.append((1, span("READ-ONLY", Tone.INFO)))
     if snapshot.draining:
@@ -50,16 +57,18 @@ def _parts(frame: Frame, snapshot: Snapshot | None) -> list[tuple[int, Line]]:
     traffic = snapshot.traffic
     fallback = sum(1 for session in snapshot.sessions if session.on_fallback)
     out = sum(1 for profile in snapshot.profiles if states.is_out(profile))
+    cooling = sum(1 for profile in snapshot.profiles if profile.state is ProfileState.COOLDOWN)
     ok = None if traffic.ok_share is None else traffic.ok_share * 100
     parts += [
-        (7, span(frame.look.safe(snapshot.address.removeprefix("http://")))),
-        (5, span(f"{traffic.requests_per_s:.1f} req/s")),
-        (8, span("" if traffic.p50_ms is None else f"p50 {_latency(traffic.p50_ms)}", Tone.DIM)),
-        (4, span("ok --" if ok is None else f"ok {ok:.1f}%", _share_tone(ok))),
+        (8, span(frame.look.safe(snapshot.address.removeprefix("http://")))),
+        (6, span(f"{traffic.requests_per_s:.1f} req/s")),
+        (9, span("" if traffic.p50_ms is None else f"p50 {_latency(traffic.p50_ms)}", Tone.DIM)),
+        (7, span("ok --" if ok is None else f"ok {ok:.1f}%", _share_tone(ok))),
         (1, span(f"{fallback} on fallback", Tone.WARN if fallback else Tone.DIM)),
         (2, span(f"{out} blocked", Tone.BAD if out else Tone.DIM)),
-        (3, span(f"{traffic.errors} errors", Tone.BAD if traffic.errors else Tone.DIM)),
-        (10, span(f"gen {snapshot.config_generation}", Tone.DIM)),
+        (4, span(f"{cooling} cooling", Tone.WARN) if cooling else ()),
+        (3, span(f"{traffic.errors} errors/min", Tone.BAD if traffic.errors else Tone.DIM)),
+        (12, span(f"config gen {snapshot.config_generation}", Tone.DIM)),
     ]
     if frame.since_key:
         parts.append((11, span(f"i: {frame.since_key} new since last key", Tone.INFO)))

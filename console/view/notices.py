@@ -4,12 +4,13 @@ Entries are the engine's; nothing is said here that the engine did not."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console.view import filters, times
+from console.view import filters, states, times
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, span
+from console.view.lines import Line, Tone, line_width, span
 from console.view.table import Column
 from console.view.text import shorten, width
 from engine.domain.snapshot import FeedEntry
@@ -59,21 +60,72 @@ def _at(entry: FeedEntry, frame: Frame, cells: int) -> Line:
     return span(times.clock(entry.at, utc=frame.look.utc), Tone.DIM)
 
 
-def _session(entry: FeedEntry, frame: Frame, cells: int) -> Line:
-    return span(shorten(frame.look.safe(entry.session) or "-", cells, ellipsis=frame.look.glyphs.ellipsis), Tone.DIM)
+def _kind(entry: FeedEntry, frame: Frame, cells: int) -> Line:
+    return span(shorten(frame.look.safe(entry.kind), cells, ellipsis=frame.look.glyphs.ellipsis), Tone.DIM)
 
 
 def _text(entry: FeedEntry, frame: Frame, cells: int) -> Line:
-    tone = Tone.TEXT if entry.severity in ("info", "notice") else severity_tone(entry.severity)
-    return span(frame.look.safe(entry.text), tone)
+    """Whole when it fits; else what tells one entry from the next: shorter words, and only then an ellipsis."""
+    whole = _line(entry, frame, frame.look.safe(entry.text))
+    if line_width(whole) <= cells:
+        return whole
+    for shorter in _SHORTER:
+        text = shorter(entry.text)
+        line = _line(entry, frame, frame.look.safe(text)) if text is not None else ()
+        if line and line_width(line) <= cells:
+            return line
+        whole = line or whole
+    return whole
 
+
+def _line(entry: FeedEntry, frame: Frame, text: str) -> Line:
+    """The session first where the entry is about one; a window is its profile's, whoever met it."""
+    tone = Tone.TEXT if entry.severity in ("info", "notice") else severity_tone(entry.severity)
+    if entry.session is None or entry.kind == "window" or entry.session in text:
+        return span(text, tone)
+    name = states.short_key(frame.look.safe(entry.session), _NAME, frame.look.glyphs.ellipsis)
+    return ((f"{name} ", Tone.STRONG), (text, tone))
+
+
+def _gist(text: str) -> str | None:
+    """`started anthropic:me 30s overloaded`, `fell back to gpt-5.5: rate limit +1`."""
+    if found := _WINDOW.fullmatch(text):
+        kind = "" if found["kind"] == "cooldown" else f" {found['kind']}"
+        return f"{found['verb']} {found['profile']}{kind} {found['rest']}"
+    if found := _FALLBACK.fullmatch(text):
+        reason, more = states.short_reason(found["reason"])
+        return f"fell back to {states.short_model(found['active'])}: {reason} {more}".rstrip()
+    if found := _CLEARED.fullmatch(text):
+        return f"back on {states.short_model(found['selected'])}"
+    if found := _ACT.fullmatch(text):
+        return f"{found['act']}: {found['what']}"
+    return None
+
+
+def _terse(text: str) -> str | None:
+    found = _FALLBACK.fullmatch(text)
+    return f"→ {states.short_model(found['active'])}: {' '.join(states.short_reason(found['reason']))}".rstrip() if found else None
+
+
+def _without_scope(text: str) -> str | None:
+    found = _WINDOW.fullmatch(text)
+    return text.removesuffix(found["scope"]) if found and found["scope"] else None
+
+
+_NAME = 16
+_WINDOW = re.compile(
+    r"(?P<verb>started|ended|cleared) (?P<profile>\S+) (?P<kind>cooldown|disabled|blocked) (?P<rest>.*?)(?P<scope> \([^()]*\))?"
+)
+_FALLBACK = re.compile(r"\S+ Model Fallback: (?P<active>\S+) \(selected \S+; (?P<reason>.*)\)")
+_CLEARED = re.compile(r"\S+ Model Fallback cleared: (?P<selected>\S+) \(was \S+\)")
+_ACT = re.compile(r"\S+ \([^()]*\): (?P<act>[a-z_-]+): (?P<what>.*)")
+_SHORTER = (_without_scope, _gist, _terse)
 
 COLUMNS: tuple[Column[FeedEntry], ...] = (
     Column("at", "time", 8, _at),
     Column("mark", "", 1, _mark, gap=" "),
-    Column("session", "session", 11, _session, rank=2, grow=24, measure=lambda e, f: width(f.look.safe(e.session)), gap=" "),
-    Column("kind", "kind", 16, lambda e, f, n: span(f.look.safe(e.kind), Tone.DIM), rank=7),
-    Column("text", "what happened", 26, _text, rank=1, grow=400, measure=lambda e, f: width(f.look.safe(e.text))),
+    Column("kind", "kind", 12, _kind, rank=7, measure=lambda e, f: width(f.look.safe(e.kind))),
+    Column("text", "what happened", 26, _text, rank=1, grow=400, measure=lambda e, f: line_width(_line(e, f, f.look.safe(e.text)))),
 )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from console.view import filters, states, times
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, fit_parts, span
+from console.view.lines import Line, Tone, fit_parts, line_width, span
 from console.view.table import Column, Order, arrange
 from console.view.text import shorten, width
 from engine.domain.snapshot import ProfileView
 
-DEFAULT_ORDER = Order("state")
+DEFAULT_ORDER = Order("state", falling=True)
 _BAR = 8
 _FAR = 1 << 62
 
@@ -46,13 +46,19 @@ def _bar(profile: ProfileView, frame: Frame, cells: int) -> Line:
 
 
 def _left(profile: ProfileView, frame: Frame, cells: int) -> Line:
-    until = profile.window.until if profile.window else None
-    return span(times.countdown(until, frame.now, reduced_motion=frame.look.reduced_motion), _tone(profile))
+    return span(times.countdown(_until(profile), frame.now, reduced_motion=frame.look.reduced_motion), _tone(profile))
+
+
+def _until(profile: ProfileView) -> int | None:
+    return profile.window.until if profile.window else None
+
+
+def _reason_text(profile: ProfileView) -> str | None:
+    return profile.window.reason if profile.window else profile.detail
 
 
 def _reason(profile: ProfileView, frame: Frame, cells: int) -> Line:
-    text = profile.window.reason if profile.window else profile.detail
-    return span(shorten(frame.look.safe(text), cells, ellipsis=frame.look.glyphs.ellipsis))
+    return span(shorten(frame.look.safe(_reason_text(profile)), cells, ellipsis=frame.look.glyphs.ellipsis))
 
 
 def _scope(profile: ProfileView, frame: Frame, cells: int) -> Line:
@@ -86,17 +92,15 @@ COLUMNS: tuple[Column[ProfileView], ...] = (
     Column(
         "profile", "profile", 14, _name, grow=30, measure=lambda p, f: width(f.look.safe(p.profile)), sort=lambda p, f: p.profile, gap=" "
     ),
-    Column("bar", "", _BAR, _bar, rank=6),
-    Column("left", "until", 8, _left, sort=lambda p, f: p.window.until if p.window else _FAR, right=True),
-    Column("state", "state", 8, _state, sort=lambda p, f: (states.urgency(p), p.window.until if p.window else _FAR)),
-    Column("reason", "reason", 11, _reason, rank=1, grow=24, measure=lambda p, f: len(p.window.reason if p.window else p.detail or "")),
-    Column(
-        "scope", "scope", 10, _scope, rank=2, grow=20, measure=lambda p, f: len(states.short_model(p.window.model or "")) if p.window else 0
-    ),
-    Column("step", "step", 6, _step, rank=7),
-    Column("errors", "err", 3, _errors, rank=3, sort=lambda p, f: -p.error_count),
-    Column("used", "used", 5, _used, rank=5, sort=lambda p, f: -(p.last_used or 0), right=True),
-    Column("by", "by", 3, _by, rank=4, sort=lambda p, f: -len(p.used_by), right=True, gap=" "),
+    Column("bar", "", _BAR, _bar, rank=6, measure=lambda p, f: line_width(_bar(p, f, _BAR))),
+    Column("left", "left", 8, _left, measure=lambda p, f: line_width(_left(p, f, 0)), sort=lambda p, f: _until(p), right=True),
+    Column("state", "state", 8, _state, sort=lambda p, f: (-states.urgency(p), -(_until(p) or _FAR)), falls=True),
+    Column("reason", "reason", 11, _reason, rank=1, grow=24, measure=lambda p, f: width(f.look.safe(_reason_text(p)))),
+    Column("scope", "scope", 10, _scope, rank=2, grow=26, measure=lambda p, f: line_width(_scope(p, f, 1 << 10))),
+    Column("step", "step", 7, _step, rank=7, measure=lambda p, f: line_width(_step(p, f, 0))),
+    Column("errors", "errors", 7, _errors, rank=3, sort=lambda p, f: p.error_count or None, falls=True),
+    Column("used", "used", 8, _used, rank=5, sort=lambda p, f: f.now - p.last_used if p.last_used is not None else None, right=True),
+    Column("by", "users", 6, _by, rank=4, sort=lambda p, f: len(p.used_by) or None, falls=True, right=True, gap=" "),
 )
 
 
@@ -117,7 +121,8 @@ def summary(profile: ProfileView, frame: Frame, cells: int) -> Line:
     if window := profile.window:
         scope = look.safe(window.model) if window.model else "all models"
         parts.append((1, span(f"{look.safe(window.reason)} for {scope}")))
-        parts.append((2, span(f"until {times.stamp(window.until, frame.now, utc=look.utc)}")))
+        left = times.left(window.until, frame.now, reduced_motion=look.reduced_motion)
+        parts.append((2, span(f"until {times.stamp(window.until, frame.now, utc=look.utc)} ({left})")))
     more = len(profile.windows) - 1
     if more > 0:
         parts.append((3, span(f"+{more} more window{'s' if more > 1 else ''}", Tone.DIM)))

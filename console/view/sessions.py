@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from console.view import filters, states, times
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, fit_parts, span
+from console.view.lines import Line, Tone, fit_parts, line_width, span
 from console.view.table import Column, Order, arrange
 from console.view.text import shorten, width
 from engine.domain.snapshot import SessionView
@@ -20,12 +20,12 @@ def key_of(session: SessionView) -> str:
     return session.key
 
 
-def _activity(session: SessionView, frame: Frame) -> int:
+def _activity(session: SessionView, frame: Frame) -> int | None:
     # Everything of the last seconds counts as now: else busy rows would change places with every answer.
     if session.in_flight:
         return 0
     if session.last_activity is None:
-        return 1 << 62
+        return None
     idle = frame.now - session.last_activity
     return 0 if idle < _BUSY_MS else idle
 
@@ -35,7 +35,7 @@ def _mark(session: SessionView, frame: Frame, cells: int) -> Line:
 
 
 def _key(session: SessionView, frame: Frame, cells: int) -> Line:
-    return span(shorten(frame.look.safe(session.key), cells, ellipsis=frame.look.glyphs.ellipsis), Tone.STRONG)
+    return span(states.short_key(frame.look.safe(session.key), cells, frame.look.glyphs.ellipsis), Tone.STRONG)
 
 
 def _models(session: SessionView, frame: Frame) -> tuple[str, str]:
@@ -64,18 +64,21 @@ def _model_width(session: SessionView, frame: Frame) -> int:
 
 
 def _source(session: SessionView, frame: Frame, cells: int) -> Line:
-    """Where the model comes from; on a fallback with the reason and how long ago, which is what one asks next."""
+    """Where the model comes from; on a fallback with the reason, which is what one asks next and what stays longest."""
     source = frame.look.safe(session.source)
     if not session.on_fallback:
         return span(source, Tone.INFO if session.source in ("user", "legacy") else Tone.DIM)
-    since = f" {times.ago(session.since, frame.now)}" if session.since is not None else ""
-    room = cells - width(source) - 1 - width(since)
-    reason = shorten(frame.look.safe(session.reason or "fallback"), room, ellipsis=frame.look.glyphs.ellipsis)
-    return ((f"{source} {reason}", Tone.WARN), (since, Tone.DIM))
+    reason, more = states.short_reason(frame.look.safe(session.reason))
+    parts = [(1, span(source, Tone.WARN)), (0, span(reason or "fallback", Tone.WARN)), (2, span(more, Tone.DIM))]
+    return fit_parts(parts, cells, " ")
 
 
 def _source_width(session: SessionView, frame: Frame) -> int:
-    return len(session.source) + len(session.reason or "fallback") + 5 if session.on_fallback else len(session.source)
+    return line_width(_source(session, frame, 1 << 10))
+
+
+def _since(session: SessionView, frame: Frame, cells: int) -> Line:
+    return span(times.ago(session.since, frame.now), Tone.DIM) if session.on_fallback else ()
 
 
 def _profile(session: SessionView, frame: Frame, cells: int) -> Line:
@@ -102,7 +105,8 @@ def _turn(session: SessionView, frame: Frame, cells: int) -> Line:
 
 
 def _age(session: SessionView, frame: Frame, cells: int) -> Line:
-    return span(times.ago(session.last_activity, frame.now), Tone.DIM)
+    # What is in flight happens now, however long ago its turn began: the order says the same.
+    return span("now" if session.in_flight else times.ago(session.last_activity, frame.now), Tone.DIM)
 
 
 def _profile_width(session: SessionView, frame: Frame) -> int:
@@ -112,12 +116,13 @@ def _profile_width(session: SessionView, frame: Frame) -> int:
 COLUMNS: tuple[Column[SessionView], ...] = (
     Column("mark", "", 1, _mark),
     Column("key", "session", 11, _key, rank=1, grow=34, measure=lambda s, f: width(f.look.safe(s.key)), sort=lambda s, f: s.key, gap=" "),
-    Column("agent", "agent", 6, lambda s, f, n: span(f.look.safe(s.agent) or "-", Tone.DIM), rank=8, sort=lambda s, f: s.agent or ""),
-    Column("model", "selected / active", 23, _model, grow=62, measure=_model_width, sort=lambda s, f: (not s.on_fallback, s.active)),
-    Column("source", "source", 19, _source, rank=3, grow=26, measure=_source_width, sort=lambda s, f: (not s.on_fallback, s.source)),
-    Column("profile", "profile, pin", 15, _profile, rank=5, grow=32, measure=_profile_width),
-    Column("turn", "turn", 11, _turn, rank=4, gap=" "),
-    Column("activity", "last", 4, _age, sort=_activity, right=True, gap=" "),
+    Column("agent", "agent", 6, lambda s, f, n: span(f.look.safe(s.agent) or "-", Tone.DIM), rank=8, sort=lambda s, f: s.agent or None),
+    Column("model", "selected / active", 23, _model, grow=62, measure=_model_width, sort=lambda s, f: _models(s, f)),
+    Column("source", "source", 16, _source, rank=1, grow=36, measure=_source_width, sort=lambda s, f: (s.source, s.reason or "")),
+    Column("since", "since", 8, _since, rank=7, sort=lambda s, f: f.now - s.since if s.on_fallback and s.since is not None else None),
+    Column("profile", "profile, pin", 14, _profile, rank=5, grow=32, measure=_profile_width, sort=lambda s, f: s.profile),
+    Column("turn", "turn", 11, _turn, rank=4, measure=lambda s, f: line_width(_turn(s, f, 0)), gap=" "),
+    Column("activity", "last", 7, _age, rank=2, sort=_activity, right=True, gap=" "),
 )
 
 
@@ -133,10 +138,11 @@ def summary(session: SessionView, frame: Frame, cells: int) -> Line:
     models = span(look.safe(session.selected))
     if session.selected != session.active:
         models = ((look.safe(session.selected), Tone.TEXT), (f" {look.glyphs.arrow} ", Tone.DIM), (look.safe(session.active), Tone.WARN))
-    parts: list[tuple[int, Line]] = [(1, span(look.safe(session.key), Tone.STRONG)), (0, models)]
+    parts: list[tuple[int, Line]] = [(2, span(look.safe(session.key), Tone.STRONG)), (0, models)]
     if session.on_fallback:
         since = f" since {times.stamp(session.since, frame.now, utc=look.utc)}" if session.since is not None else ""
-        parts.append((2, span(f"{look.safe(session.reason or 'fallback')}{since}", Tone.WARN)))
+        # Before the name, which stands in the row under the cursor as well.
+        parts.append((1, span(f"{look.safe(session.reason or 'fallback')}{since}", Tone.WARN)))
     if any(not turn.committed for turn in session.in_flight):
         parts.append((4, span("can still fail over", Tone.INFO)))
     elif session.in_flight:

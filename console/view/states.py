@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from console.view.lines import Tone
 from console.view.look import Glyphs
+from console.view.text import shorten, width
 from engine.domain.snapshot import ProfileState, ProfileView, SessionView
 
 _PROFILE_TONE = {
@@ -27,6 +29,8 @@ _URGENCY = {
     ProfileState.READY: 7,
 }
 REFRESHABLE = "refreshable"
+_MODEL_TAIL = 4
+_MORE = re.compile(r"(.*) \(\+(\d+) more attempts\)")
 _OUT = (ProfileState.DISABLED, ProfileState.BLOCKED, ProfileState.EXPIRED, ProfileState.MISSING)
 
 
@@ -86,6 +90,22 @@ def model_names(session: SessionView) -> tuple[str, str]:
     if session.selected != session.active and same_model_names((session.selected, session.active)):
         return session.selected, session.active
     return short_model(session.selected), short_model(session.active)
+
+
+def short_reason(reason: str) -> tuple[str, str]:
+    """A fallback's reason and how many more attempts failed, apart: `overloaded`, `+2`."""
+    found = _MORE.fullmatch(reason)
+    return (found[1], f"+{found[2]}") if found else (reason, "")
+
+
+def short_key(key: str, cells: int, ellipsis: str) -> str:
+    """A session's key in at most `cells`. One that carries a model (`review#anthropic/claude`) keeps its name and loses of the model."""
+    name, mark, ref = key.partition("#")
+    room = cells - width(name) - 1
+    if not mark or width(key) <= cells or room < _MODEL_TAIL:
+        return shorten(key, cells, ellipsis=ellipsis)
+    model = short_model(ref)
+    return f"{name}#{model if width(model) <= room else shorten(model, room, ellipsis=ellipsis)}"
 
 
 def short_model(ref: str) -> str:

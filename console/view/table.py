@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, pad
-from console.view.text import fit
+from console.view.text import fit, width
 
 T = TypeVar("T")
 _SAMPLE = 300
@@ -22,8 +22,10 @@ GAP = "  "
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """One column. width: the least it needs. grow: the most it takes when there is room. rank: the highest goes first when there
-    is none (0 stays). measure: cells that an item would like. sort: key, None when the column is no order."""
+    """One column. width: the least it needs if its items want that much. grow: the most it takes when there is room. rank: the lowest
+    grows first, the highest goes first when there is no room (0 stays). measure: cells that an item would like. sort: what is shown,
+    as something to compare: rising, None last in either direction; no function where the column is no order. falls: sorting begins
+    with the largest."""
 
     id: str
     title: str
@@ -33,6 +35,7 @@ class Column(Generic[T]):
     grow: int = 0
     measure: Callable[[T, Frame], int] | None = None
     sort: Callable[[T, Frame], Any] | None = None
+    falls: bool = False
     right: bool = False
     gap: str = GAP
     """What stands before the column, unless it is the first."""
@@ -40,10 +43,10 @@ class Column(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By which column, and whether turned round."""
+    """By which column; falling: the largest of what is shown first, and the arrow down."""
 
     column: str
-    reverse: bool = False
+    falling: bool = False
 
 
 Widths = tuple[tuple[str, int], ...]
@@ -55,12 +58,12 @@ def lay_out(columns: Sequence[Column[T]], room: int, wanted: Mapping[str, int]) 
     # A column that only adds something makes way before a name has to be cut; the others stay as long as they fit at all.
     while any(column.rank >= _LUXURY for column in kept) and _comfortable(kept, wanted) > room:
         kept.remove(max(kept, key=lambda column: column.rank))
-    while len(kept) > 1 and _least(kept) > room:
+    while len(kept) > 1 and _least(kept, wanted) > room:
         kept.remove(max(kept, key=lambda column: (column.rank, kept.index(column))))
-    spare = room - _least(kept)
-    widths = {column.id: column.width for column in kept}
+    spare = room - _least(kept, wanted)
+    widths = {column.id: _floor(column, wanted) for column in kept}
     for column in sorted((c for c in kept if c.grow), key=lambda c: c.rank):
-        more = max(0, min(spare, min(wanted.get(column.id, 0), column.grow) - column.width))
+        more = max(0, min(spare, min(wanted.get(column.id, 0), column.grow) - widths[column.id]))
         widths[column.id] += more
         spare -= more
     if spare < 0 and kept:
@@ -68,21 +71,27 @@ def lay_out(columns: Sequence[Column[T]], room: int, wanted: Mapping[str, int]) 
     return tuple((column.id, widths[column.id]) for column in kept)
 
 
-def _least(columns: Sequence[Column[Any]]) -> int:
-    return sum(column.width for column in columns) + sum(len(column.gap) for column in columns[1:])
+def _floor(column: Column[Any], wanted: Mapping[str, int]) -> int:
+    """A column whose items want less than its width leaves the rest to its neighbours; its title, with an arrow, stays whole."""
+    title = width(column.title) + (1 if column.sort is not None else 0)
+    return min(column.width, max(title, wanted.get(column.id, column.width)))
+
+
+def _least(columns: Sequence[Column[Any]], wanted: Mapping[str, int]) -> int:
+    return sum(_floor(column, wanted) for column in columns) + sum(len(column.gap) for column in columns[1:])
 
 
 def _comfortable(columns: Sequence[Column[Any]], wanted: Mapping[str, int]) -> int:
     names = [column for column in columns if column.grow and column.rank <= 1]
-    return _least(columns) + sum(
-        max(0, min(wanted.get(c.id, 0), c.grow, c.width + (_EASE if c.grow < _SENTENCE else 5 * _EASE)) - c.width) for c in names
+    return _least(columns, wanted) + sum(
+        max(0, min(wanted.get(c.id, 0), c.grow, c.width + (_EASE if c.grow < _SENTENCE else 5 * _EASE)) - _floor(c, wanted)) for c in names
     )
 
 
 def wanted_widths(columns: Sequence[Column[T]], items: Sequence[T], frame: Frame) -> dict[str, int]:
     """What the items at the top would like. A sample is enough: a long name further down is cut, not lost."""
     some = items[:_SAMPLE]
-    return {c.id: max((c.measure(item, frame) for item in some), default=0) for c in columns if c.grow and c.measure}
+    return {c.id: max((c.measure(item, frame) for item in some), default=0) for c in columns if c.measure}
 
 
 def draw_row(columns: Mapping[str, Column[T]], widths: Widths, item: T, frame: Frame) -> Line:
@@ -96,16 +105,20 @@ def draw_row(columns: Mapping[str, Column[T]], widths: Widths, item: T, frame: F
     return tuple(out)
 
 
+def arrow(order: Order, frame: Frame) -> str:
+    """Up when what is shown rises from row to row, down when it falls."""
+    return frame.look.glyphs.down if order.falling else frame.look.glyphs.up
+
+
 def draw_head(columns: Mapping[str, Column[Any]], widths: Widths, order: Order | None, frame: Frame) -> Line:
     """The titles; the column that orders the rows carries the direction."""
     out: list[tuple[str, Tone]] = []
-    glyphs = frame.look.glyphs
     for place, (name, cells) in enumerate(widths):
         column = columns[name]
         title = column.title
         sorting = order is not None and order.column == name
         if sorting and order is not None:
-            title += glyphs.up if order.reverse else glyphs.down
+            title += arrow(order, frame)
         if place:
             out.append((column.gap, Tone.HEAD))
         out.append((fit(title, cells, right=column.right, ellipsis=""), Tone.STRONG if sorting else Tone.HEAD))
@@ -113,9 +126,11 @@ def draw_head(columns: Mapping[str, Column[Any]], widths: Widths, order: Order |
 
 
 def arrange(items: Sequence[T], columns: Sequence[Column[T]], order: Order, key: Callable[[T], str], frame: Frame) -> list[T]:
-    """The items in order; ties by key, so that equals never change places."""
+    """The items in order; ties by key, so that equals never change places; what has nothing to show in that column last."""
     by = next((c.sort for c in columns if c.id == order.column and c.sort), None)
     rows = sorted(items, key=key)
-    if by is not None:
-        rows.sort(key=lambda item: by(item, frame), reverse=order.reverse)
-    return rows
+    if by is None:
+        return rows
+    some = [(value, item) for item in rows if (value := by(item, frame)) is not None]
+    some.sort(key=lambda pair: pair[0], reverse=order.falling)
+    return [item for _, item in some] + [item for item in rows if by(item, frame) is None]

@@ -26,11 +26,19 @@ def countdown(until: int | None, now: int, *, reduced_motion: bool = False) -> s
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
 
 
+def left(until: int | None, now: int, *, reduced_motion: bool = False) -> str:
+    """The time left where no title says what it is: `00:41 left`; `over` once it is. Empty without a deadline."""
+    if until is None:
+        return ""
+    return f"{countdown(until, now, reduced_motion=reduced_motion)} left" if until > now else "over"
+
+
 def ago(at: int | None, now: int) -> str:
-    """How long ago, in one unit: `2s`, `9m`, `3h`, `12d`. Empty when never."""
+    """How long ago, in one unit: `2s ago`, `9m ago`, `3h ago`, `12d ago`. Empty when never. It says so itself, so that nobody takes it
+    for the time left."""
     if at is None:
         return ""
-    return span_s((now - at) // 1000)
+    return f"{span_s((now - at) // 1000)} ago"
 
 
 def span_s(seconds: int) -> str:

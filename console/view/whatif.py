@@ -45,7 +45,7 @@ def _chains(found: WhatIf, frame: Frame, cells: int) -> list[Line]:
 
 def _chain(found: WhatIf, frame: Frame, cells: int, *, after: bool) -> list[Line]:
     preview = found.after if after else found.before
-    rows = chain.rows(preview)
+    rows = chain.rows(preview, frame)
     names = chain.names_width(rows, frame, cells)
     return [chain.headline(preview, preview.session, frame, cells), *(chain.draw(row, frame, cells, names) for row in rows)]
 

@@ -60,18 +60,18 @@ class LineTable(LineList[T]):
         if not names or self.order is None:
             return
         place = names.index(self.order.column) + 1 if self.order.column in names else 0
-        self.order = Order(names[place % len(names)])
+        name = names[place % len(names)]
+        self.order = Order(name, self._by_id[name].falls)
 
     def turn_round(self) -> None:
         if self.order is not None:
-            self.order = Order(self.order.column, not self.order.reverse)
+            self.order = Order(self.order.column, not self.order.falling)
 
     def order_words(self) -> str:
-        """`activity ▼`, for the title of the pane."""
+        """`last ▲`, for the title of the pane: the column's own title, and the arrow that it carries."""
         if self.order is None:
             return ""
-        glyphs = self.frame.look.glyphs
-        return f"{self.order.column} {glyphs.up if self.order.reverse else glyphs.down}"
+        return f"{self._by_id[self.order.column].title} {table.arrow(self.order, self.frame)}"
 
     def draw_item(self, item: T, cells: int) -> Line:
         return table.draw_row(self._by_id, self._layout(cells), item, self.frame)

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, SessionKey
+from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, ProfileId, SessionKey, TurnId
 from engine.domain.settings import Settings
 from engine.domain.snapshot import ProfileState
+from engine.domain.turns import TurnRequest
 from engine.live.parts import Parts
 from engine.live.usual import owner_of
 from engine.policy.order import resolve_order, windowed_last
-from engine.policy.pins import pin_is_user
+from engine.policy.pins import pin_for, pin_is_user
+from engine.policy.selection import select
 from engine.policy.states import condition
 from engine.policy.world import World
 
@@ -46,14 +48,27 @@ def sound_alarms(parts: Parts, settings: Settings, pinned: list[SessionKey]) -> 
         if profile is None or not pin_is_user(session, parts.clock.now_ms()):
             continue
         world = parts.memory.world(key, owner_of(parts, key), parts.clock.now_ms(), parts.wall())
-        state = condition(profile, settings, world)
-        if state.state is not ProfileState.READY and state.detail != "refreshable" and len(stuck) < MAX_PIN_ALARMS:
-            stuck[f"{PIN}{key}"] = f"{key} is pinned to {profile}, which is {state.state}"
+        state = _stuck(profile, key, settings, world)
+        if state is not None and len(stuck) < MAX_PIN_ALARMS:
+            stuck[f"{PIN}{key}"] = f"{key} is pinned to {profile}, which is {state}"
     for kind in parts.alarms.standing(PIN):
         if kind not in stuck:
             parts.alarms.lower(kind)
     for kind, text in stuck.items():
         parts.alarms.sound(kind, text, session=kind.removeprefix(PIN))
+
+
+def _stuck(profile: ProfileId, key: SessionKey, settings: Settings, world: World) -> ProfileState | None:
+    """The pinned profile's state if it keeps the session's next turn from a candidate; None when it can be used for one, and when the pin
+    has no effect now: no candidate is of its provider, or an operator has put that candidate off whatever is pinned."""
+    seen = [
+        condition(profile, settings, world, ref.model)
+        for ref in select(TurnRequest(TurnId(""), key), settings, world).chain
+        if pin_for(ref.provider, world).user == profile and ref.provider not in world.off and str(ref) not in world.off
+    ]
+    if not seen or any(one.state is ProfileState.READY or one.detail == "refreshable" for one in seen):
+        return None
+    return seen[0].state
 
 
 def _refs(settings: Settings) -> Iterator[tuple[AgentId, ModelRef]]:

@@ -60,7 +60,7 @@ def window_changes(profile: ProfileId, provider: str, before: UsageStats, after:
 
 def window_opened(profile: ProfileId, provider: str, window: Window, now: int) -> Told:
     scope = f" ({window.model})" if window.model is not None else ""
-    text = f"{profile} → {window.kind} {span_words(window.until - now)} {window.reason}{scope}"
+    text = f"started {profile} {window.kind} {span_words(window.until - now)} {window.reason}{scope}"
     data = {
         "provider": provider,
         "profile": profile,
@@ -86,7 +86,7 @@ def window_closed(profile: ProfileId, provider: str, window: Window, cause: str)
         "until": window.until,
         "cause": cause,
     }
-    return Told("window_closed", data, "info", "window", f"{profile} {window.kind} {window.reason}{scope} {cause}", window)
+    return Told("window_closed", data, "info", "window", f"{cause} {profile} {window.kind} {window.reason}{scope}", window)
 
 
 def session_changes(before: Session, after: Session, note: str | None = None) -> Iterable[Told]:

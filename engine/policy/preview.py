@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from engine.domain.ids import ModelRef, ProfileId, SessionKey, TurnId
+from engine.domain.sessions import Session
 from engine.domain.settings import Settings
 from engine.domain.snapshot import CandidatePreview, Preview, ProfileState, ProfileVerdict
 from engine.domain.turns import TurnRequest
 from engine.policy.gate import Admission, Verdict, admit
 from engine.policy.oauth import is_dead
 from engine.policy.order import resolve_order, windowed_last
-from engine.policy.pins import pin_for, pin_is_user
+from engine.policy.pins import pin_for, pin_is_auto, pin_is_user
 from engine.policy.selection import PRIMARY_PROBE_MS, Selected, is_auto, select
 from engine.policy.states import condition
 from engine.policy.world import World
@@ -124,9 +125,14 @@ def _profile(
         reason=window.reason if window is not None else None,
         step=window.step if window is not None else 0,
         model=window.model if window is not None else None,
-        pin=("user" if pin_is_user(session, world.now) else "auto") if pinned else None,
+        pin=_pin(session, world.now) if pinned else None,
         detail=seen.detail,
     )
+
+
+def _pin(session: Session, now: int) -> str | None:
+    """Whose pin it is; a user's that has ended is none, and no automatic one either."""
+    return "user" if pin_is_user(session, now) else "auto" if pin_is_auto(session) else None
 
 
 def _dropped_state(profile: ProfileId, settings: Settings, world: World) -> ProfileState:

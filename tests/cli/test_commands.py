@@ -102,6 +102,8 @@ def test_explain_tells_the_next_request_with_its_rules(failover, gateway):
     assert "  primary probe in 03:12" in lines
     assert any("gate.primary-probe" in line and "origin, last resort" in line for line in lines)
     assert any("candidate_failed" in line for line in lines)
+    assert any(line.startswith("  support-bot runs on ") for line in lines)
+    assert any(line.startswith("gate.primary-probe") and "first candidate" in line for line in lines[lines.index("") :])
     told = json.loads(failover("explain", "support-bot", "--json").stdout)
     assert told["preview"]["next_ref"] == "zeta/std"
     assert told["session"]["key"] == "support-bot"

@@ -44,7 +44,7 @@ async def test_x_writes_json_a_picture_and_a_timeline_that_only_their_owner_may_
     assert "support-bot" in (place / "screen.svg").read_text()
     timeline = (place / "timeline.md").read_text()
     assert "| `support-bot` | `anthropic/claude-opus-4-8` | `openai/gpt-5.5` | `rate_limit` |" in timeline
-    assert "`anthropic:me cooldown 1m rate_limit`" in timeline
+    assert "`started anthropic:me cooldown 1m rate_limit`" in timeline
     told = json.loads((place / "incident.json").read_text())
     assert (told["format"], told["by"]) == (1, "tester")
     assert {"snapshot", "previews", "details", "decisions"} <= set(told)

@@ -46,7 +46,12 @@ def test_a_waterfall_fits_any_width_and_keeps_each_attempt_visible():
 async def test_a_profiles_detail_shows_its_windows_its_users_and_its_history():
     async with on_stage(keys=("2", "j", "j", "enter")) as stage:
         assert "Profile · anthropic:me" in stage.text()
-        words = ("only anthropic/claude-opus-4-8", "Used by 2 sessions", "History, newest first", "anthropic:me cooldown 1m rate_limit")
+        words = (
+            "only anthropic/claude-opus-4-8",
+            "Used by 2 sessions",
+            "History, newest first",
+            "started anthropic:me cooldown 1m rate_limit",
+        )
         assert [word for word in words if word not in stage.text()] == []
 
 

@@ -60,9 +60,9 @@ async def test_the_cursor_follows_the_session_and_not_the_row():
 async def test_sort_goes_through_the_columns_and_s_upper_turns_round():
     async with on_stage() as stage:
         await stage.press("s")
-        assert "sort: key ▼" in stage.text()
+        assert "sort: session ▲" in stage.text()
         await stage.press("S")
-        assert "sort: key ▲" in stage.text()
+        assert "sort: session ▼" in stage.text()
 
 
 async def test_slash_filters_the_first_esc_keeps_and_the_second_clears():
@@ -470,3 +470,14 @@ async def test_a_crash_of_the_screen_is_one_line_without_locals_and_without_secr
     for words in (said, *(path.read_text() for path in tmp_path.glob("crash-*"))):
         assert "0123456789abcdef" not in words
         assert "remembered-locally" not in words
+
+
+@pytest.mark.parametrize("size", [(160, 48), (120, 36), (80, 24)])
+async def test_a_toast_leaves_the_line_about_the_selected_row_readable(size: tuple[int, int]):
+    async with on_stage(size=size) as stage:
+        notes = [note.region for note in stage.app.screen.query(".note") if note.region]
+        assert notes
+        await stage.press("P")
+        toasts = [toast.region for toast in stage.app.screen.query("Toast")]
+        assert toasts
+        assert not any(toast.overlaps(note) for toast in toasts for note in notes)

@@ -144,14 +144,15 @@ def test_many_sessions_on_one_fallback_are_one_fact():
 
 
 def test_the_chain_shows_a_verdict_for_each_candidate_and_each_profile():
-    rows = chain.rows(preview(SESSIONS[0]))
-    text = "\n".join(plain(chain.draw(row, FRAME, 90, 27)) for row in rows)
+    rows = chain.rows(preview(SESSIONS[0]), FRAME)
+    names = chain.names_width(rows, FRAME, 90)
+    text = "\n".join(plain(chain.draw(row, FRAME, 90, names)) for row in rows)
     for word in (
         "● next",
         "sticky since 14:00:43",
         "pinned (auto)",
         "– skip",
-        "◔ cooldown 00:41 rate_limit",
+        "◔ cooldown 00:41 left rate_limit",
         "primary probe in 03:12",
         "origin, last resort",
     ):
@@ -236,5 +237,5 @@ def test_the_key_bar_keeps_help_palette_and_quit_to_the_last():
 
 def test_sorting_turns_round():
     down = sessions.rows(SESSIONS, "", Order("key"), FRAME)
-    up = sessions.rows(SESSIONS, "", Order("key", reverse=True), FRAME)
+    up = sessions.rows(SESSIONS, "", Order("key", falling=True), FRAME)
     assert [s.key for s in up] == [s.key for s in reversed(down)]
