@@ -112,7 +112,7 @@ def _without_scope(text: str) -> str | None:
     return text.removesuffix(found["scope"]) if found and found["scope"] else None
 
 
-_NAME = 16
+_NAME = 18
 _WINDOW = re.compile(
     r"(?P<verb>started|ended|cleared) (?P<profile>\S+) (?P<kind>cooldown|disabled|blocked) (?P<rest>.*?)(?P<scope> \([^()]*\))?"
 )
@@ -124,8 +124,10 @@ _SHORTER = (_without_scope, _gist, _terse)
 COLUMNS: tuple[Column[FeedEntry], ...] = (
     Column("at", "time", 8, _at),
     Column("mark", "", 1, _mark, gap=" "),
-    Column("kind", "kind", 12, _kind, rank=7, measure=lambda e, f: width(f.look.safe(e.kind))),
-    Column("text", "what happened", 26, _text, rank=1, grow=400, measure=lambda e, f: line_width(_line(e, f, f.look.safe(e.text)))),
+    Column("kind", "kind", 16, _kind, rank=7, measure=lambda e, f: width(f.look.safe(e.kind))),
+    Column(
+        "text", "what happened", 26, _text, rank=1, grow=400, measure=lambda e, f: line_width(_line(e, f, f.look.safe(e.text))), gap=" "
+    ),
 )
 
 

@@ -97,10 +97,10 @@ COLUMNS: tuple[Column[ProfileView], ...] = (
     Column("state", "state", 8, _state, sort=lambda p, f: (-states.urgency(p), -(_until(p) or _FAR)), falls=True),
     Column("reason", "reason", 11, _reason, rank=1, grow=24, measure=lambda p, f: width(f.look.safe(_reason_text(p)))),
     Column("scope", "scope", 10, _scope, rank=2, grow=26, measure=lambda p, f: line_width(_scope(p, f, 1 << 10))),
-    Column("step", "step", 7, _step, rank=7, measure=lambda p, f: line_width(_step(p, f, 0))),
-    Column("errors", "errors", 7, _errors, rank=3, sort=lambda p, f: p.error_count or None, falls=True),
-    Column("used", "used", 8, _used, rank=5, sort=lambda p, f: f.now - p.last_used if p.last_used is not None else None, right=True),
-    Column("by", "users", 6, _by, rank=4, sort=lambda p, f: len(p.used_by) or None, falls=True, right=True, gap=" "),
+    Column("step", "step", 7, _step, rank=9, measure=lambda p, f: line_width(_step(p, f, 0))),
+    Column("errors", "err", 4, _errors, rank=3, sort=lambda p, f: p.error_count or None, falls=True),
+    Column("used", "used", 7, _used, rank=7, sort=lambda p, f: f.now - p.last_used if p.last_used is not None else None, right=True),
+    Column("by", "users", 6, _by, rank=8, sort=lambda p, f: len(p.used_by) or None, falls=True, right=True, gap=" "),
 )
 
 

@@ -110,7 +110,8 @@ def _age(session: SessionView, frame: Frame, cells: int) -> Line:
 
 
 def _profile_width(session: SessionView, frame: Frame) -> int:
-    return width(frame.look.safe(session.profile)) + (len(session.pin_source) + 1 if session.pin_source else 0)
+    # The word for the engine's own pin takes what is left over; it asks for nothing.
+    return width(frame.look.safe(session.profile)) + (len(" user") if session.pin_source == "user" else 0)
 
 
 COLUMNS: tuple[Column[SessionView], ...] = (
@@ -118,9 +119,9 @@ COLUMNS: tuple[Column[SessionView], ...] = (
     Column("key", "session", 11, _key, rank=1, grow=34, measure=lambda s, f: width(f.look.safe(s.key)), sort=lambda s, f: s.key, gap=" "),
     Column("agent", "agent", 6, lambda s, f, n: span(f.look.safe(s.agent) or "-", Tone.DIM), rank=8, sort=lambda s, f: s.agent or None),
     Column("model", "selected / active", 23, _model, grow=62, measure=_model_width, sort=lambda s, f: _models(s, f)),
-    Column("source", "source", 16, _source, rank=1, grow=36, measure=_source_width, sort=lambda s, f: (s.source, s.reason or "")),
+    Column("source", "source", 13, _source, rank=1, grow=36, measure=_source_width, sort=lambda s, f: (s.source, s.reason or "")),
     Column("since", "since", 8, _since, rank=7, sort=lambda s, f: f.now - s.since if s.on_fallback and s.since is not None else None),
-    Column("profile", "profile, pin", 14, _profile, rank=5, grow=32, measure=_profile_width, sort=lambda s, f: s.profile),
+    Column("profile", "profile, pin", 14, _profile, rank=5, grow=32, measure=_profile_width, gap=" "),
     Column("turn", "turn", 11, _turn, rank=4, measure=lambda s, f: line_width(_turn(s, f, 0)), gap=" "),
     Column("activity", "last", 7, _age, rank=2, sort=_activity, right=True, gap=" "),
 )
@@ -132,7 +133,7 @@ def rows(sessions: Sequence[SessionView], query: str, order: Order, frame: Frame
 
 
 def summary(session: SessionView, frame: Frame, cells: int) -> Line:
-    """The selected session in one line, with nothing abbreviated: selected and active model, reason and since when, pin. What does
+    """The selected session in one line, with no name abbreviated: selected and active model, reason and since when, pin. What does
     not fit is left out whole."""
     look = frame.look
     models = span(look.safe(session.selected))
@@ -142,7 +143,7 @@ def summary(session: SessionView, frame: Frame, cells: int) -> Line:
     if session.on_fallback:
         since = f" since {times.stamp(session.since, frame.now, utc=look.utc)}" if session.since is not None else ""
         # Before the name, which stands in the row under the cursor as well.
-        parts.append((1, span(f"{look.safe(session.reason or 'fallback')}{since}", Tone.WARN)))
+        parts.append((1, span(f"{' '.join(states.short_reason(look.safe(session.reason or 'fallback'))).rstrip()}{since}", Tone.WARN)))
     if any(not turn.committed for turn in session.in_flight):
         parts.append((4, span("can still fail over", Tone.INFO)))
     elif session.in_flight:
