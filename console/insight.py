@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _RECORDS = 200
 _TABLE_WIDTH = 120
 _LAST_NOTICES = 15
+_NEVER = object()
 
 
 def open_text(app: FailoverApp, action_id: str, now: Situation) -> None:
@@ -136,6 +137,9 @@ def _open_with_records(
     *,
     turn: str | None = None,
 ) -> None:
+    """The screen, and its records: asked for when it opens, and again when the session has come to another model or a turn has ended."""
+    asked_at: list[object] = [_NEVER]
+
     async def fetch() -> None:
         try:
             if found is not None and key is not None:
@@ -148,8 +152,15 @@ def _open_with_records(
         if screen.is_mounted:
             screen.follow(app.frame())
 
+    def ask(frame: Frame) -> None:
+        session = frame.session(key)
+        mark = None if session is None else (session.active, session.since, session.last_outcome, bool(session.in_flight))
+        if mark != asked_at[0]:
+            asked_at[0] = mark
+            app.run_worker(fetch(), name="decisions", group="decisions", exclusive=True, exit_on_error=False)
+
+    screen.ask = ask
     app.push_screen(screen)
-    app.run_worker(fetch(), name="decisions", exit_on_error=False)
 
 
 async def copy_detail(app: FailoverApp, now: Situation) -> None:

@@ -8,7 +8,7 @@ from console.panes.pane import Pane
 from console.view import chain
 from console.view.chain import ChainRow
 from console.view.frame import Frame
-from console.view.lines import EMPTY, Line, Tone, span, wrap
+from console.view.lines import Line, Tone, span, wrap_into
 from console.widgets.lines import LineList
 from engine.domain.snapshot import Preview
 
@@ -78,6 +78,5 @@ class ChainPane(Pane):
     def note_lines(self, frame: Frame, cells: int) -> list[Line]:
         """What the next turn would do, and under it what the row under the cursor means."""
         row = self.lines.current if isinstance(self.lines.current, ChainRow) else None
-        told = wrap(chain.explained(row, frame), cells, 0)
-        height = max(1, self.note.size.height - 1)
-        return [chain.headline(self.preview, self.session, frame, cells), *told[:height], *[EMPTY] * (height - len(told))]
+        told = wrap_into(chain.explained(row, frame), cells, max(1, self.note.size.height - 1), frame.look.glyphs.ellipsis)
+        return [chain.headline(self.preview, self.session, frame, cells), *told]

@@ -7,7 +7,7 @@ from typing import ClassVar
 from console.panes.pane import Pane
 from console.view import notices
 from console.view.frame import Frame
-from console.view.lines import EMPTY, Line, Tone, plain, span, wrap
+from console.view.lines import EMPTY, Line, Tone, span, wrap_into
 from console.view.notices import FeedLog
 from console.widgets.table import LineTable
 from engine.domain.snapshot import FeedEntry
@@ -63,7 +63,5 @@ class NoticesPane(Pane):
         height = max(1, self.note.size.height)
         if entry is None:
             return [EMPTY] * height
-        text = wrap(span(frame.look.safe(entry.text), notices.severity_tone(entry.severity)), cells, 0)
-        if len(text) > height:
-            text = (*text[: height - 1], span(plain(text[height - 1]).rstrip() + frame.look.glyphs.ellipsis, text[height - 1][-1][1]))
-        return [*text, *[EMPTY] * (height - len(text))]
+        text = span(frame.look.safe(entry.text), notices.severity_tone(entry.severity))
+        return list(wrap_into(text, cells, height, frame.look.glyphs.ellipsis))

@@ -24,7 +24,8 @@ _FRAME = 7
 
 
 class TextScreen(Modal[None]):
-    """make: lines for a frame and a width. copy: what `y` copies, if anything. hang: how much further right a broken line goes on."""
+    """make: lines for a frame and a width. copy: what `y` copies, if anything. hang: how much further right a broken line goes on.
+    ask, to be set: told of every frame, to ask for what the frame does not hold."""
 
     class Copied(Message):
         """Somebody wants this text on the clipboard."""
@@ -41,7 +42,13 @@ class TextScreen(Modal[None]):
     ]
 
     def __init__(
-        self, title: str, make: Callable[[Frame, int], tuple[Line, ...]], frame: Frame, *, copy: str | None = None, hang: int = 2
+        self,
+        title: str,
+        make: Callable[[Frame, int], tuple[Line, ...]],
+        frame: Frame,
+        *,
+        copy: str | None = None,
+        hang: int = 2,
     ) -> None:
         super().__init__()
         self._title = title
@@ -49,6 +56,7 @@ class TextScreen(Modal[None]):
         self._frame = frame
         self._copy = copy
         self._hang = hang
+        self.ask: Callable[[Frame], None] | None = None
         self.list: LineList[Numbered] = LineList(Numbered.key, draw=Numbered.draw, cursor=False, id="text-list")
         self.bar = Bar(id="text-title")
         self.keys = Bar(id="text-keys")
@@ -68,6 +76,8 @@ class TextScreen(Modal[None]):
     def follow(self, frame: Frame) -> bool:
         """Made again for another frame; where the reader is stays."""
         self._frame = frame
+        if self.ask is not None:
+            self.ask(frame)
         cells = max(10, self.size.width - _FRAME)
         lines = [part for line in self._make(frame, cells) for part in wrap(line, cells, self._hang)]
         self.list.show([Numbered(place, line) for place, line in enumerate(lines)], frame)

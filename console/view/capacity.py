@@ -37,12 +37,12 @@ def shares(profiles: Sequence[ProfileView], now: int) -> dict[str, tuple[tuple[i
 
 
 def draw(profiles: Sequence[ProfileView], frame: Frame, cells: int) -> Line:
-    """`capacity next 60 min  anthropic ▁▁▃▅▅▅▅▅ 0/2`. Providers that have everything all the time come last, and go first."""
+    """`capacity next 60 min  anthropic ▁▁▃▅▅▅▅▅ 0/2 free`. Providers that have everything all the time come last, and go first."""
     ramp = _RAMP_ASCII if frame.look.ascii_only else _RAMP
     found = sorted(shares(profiles, frame.now).items(), key=lambda item: (min(item[1][0]) / item[1][1], item[0]))
     parts: list[tuple[int, Line]] = [(0, span("next 60 min" if cells < 90 else "capacity next 60 min", Tone.DIM))]
     for rank, (provider, (free, total)) in enumerate(found, 1):
         tone = Tone.BAD if free[0] == 0 else Tone.WARN if min(free) < total else Tone.OK
         bars = "".join(ramp[round(count / total * (len(ramp) - 1))] for count in free)
-        parts.append((rank, ((f"{frame.look.safe(provider, 16)} ", Tone.TEXT), (bars, tone), (f" {free[0]}/{total}", Tone.DIM))))
+        parts.append((rank, ((f"{frame.look.safe(provider, 16)} ", Tone.TEXT), (bars, tone), (f" {free[0]}/{total} free", Tone.DIM))))
     return fit_parts(parts, cells)

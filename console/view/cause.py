@@ -43,21 +43,27 @@ def _fallback(session: SessionView, turns: Sequence[Turn] | None, frame: Frame) 
     )
     if turns is None:
         return head
+    if session.since is None and session.in_flight:
+        # Stored before the attempt; nothing has answered yet, and it may be taken back.
+        return (*head, (": its turn in flight has just been moved there, and has not been answered yet.", Tone.INFO))
     turn = causing(session, turns)
     if turn is None:
-        return (*head, (f": {safe(session.reason or 'the reason is not recorded')}. The turn that led there is not kept.", Tone.TEXT))
+        newest = records.number_of(turns[0][-1], "at") if turns else None
+        late = newest is not None and session.since is not None and newest < session.since
+        where = "has not ended yet, or its records have not come" if late else "is not kept"
+        return (*head, (f": {safe(session.reason or 'the reason is not recorded')}. The turn that led there {where}.", Tone.TEXT))
     return (*head, (", because ", Tone.TEXT), *_happened(turn, frame))
 
 
 def causing(session: SessionView, turns: Sequence[Turn]) -> Turn | None:
-    """The turn in which the session came to its fallback: of those that had begun by then, the last in which something failed or was
-    passed over before that model answered."""
+    """The turn in which the session came to its fallback: under way at that moment, with a failure or a candidate passed over before that
+    model answered."""
     since = session.since
     for turn in turns:
-        began = records.number_of(turn[0], "at")
-        if since is None or began is None or began > since + _SLACK_MS or not any(map(records.is_failure, turn)):
+        began, ended = records.number_of(turn[0], "at"), records.number_of(turn[-1], "at")
+        if since is None or began is None or ended is None or not began - _SLACK_MS <= since <= ended + _SLACK_MS:
             continue
-        if any(_answered(record, session.active) for record in turn):
+        if any(map(records.is_failure, turn)) and any(_answered(record, session.active) for record in turn):
             return turn
     return None
 

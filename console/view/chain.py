@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from console.view import pins, rules, states, times
 from console.view.frame import Frame
-from console.view.lines import Line, Tone, fit_parts, line_width, pad, span
+from console.view.lines import Line, Tone, fit_parts, line_width, pad, span, wrap_into
 from console.view.text import shorten, width
 from engine.domain.snapshot import CandidatePreview, Preview, ProfileVerdict
 
@@ -69,7 +69,7 @@ def draw(row: ChainRow, frame: Frame, cells: int, names: Names) -> Line:
         return pad(_profile(row.verdict, frame, cells, names.profile), cells)
     if row.candidate is not None:
         return pad(_candidate(row, row.candidate, frame, cells, names.candidate), cells)
-    return pad(_remark(row, frame), cells, ellipsis=frame.look.glyphs.ellipsis)
+    return pad(wrap_into(_remark(row, frame), cells, 1, frame.look.glyphs.ellipsis)[0], cells)
 
 
 def names_width(all_rows: tuple[ChainRow, ...], frame: Frame, cells: int) -> Names:

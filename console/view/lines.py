@@ -142,6 +142,17 @@ def wrap(line: Line, cells: int, hang: int = 2) -> tuple[Line, ...]:
     return tuple(out)
 
 
+def wrap_into(line: Line, cells: int, height: int, ellipsis: str) -> tuple[Line, ...]:
+    """Exactly `height` lines, the rest blank; what does not fit ends in an ellipsis, between two words."""
+    lines = wrap(line, cells, 0)
+    if len(lines) > height:
+        last = plain(lines[height - 1]).rstrip()
+        if width(last) + width(ellipsis) > cells:
+            last = last.rpartition(" ")[0] or fit(last, cells - width(ellipsis), ellipsis="")
+        lines = (*lines[: height - 1], span(last + ellipsis, lines[height - 1][-1][1]))
+    return (*lines, *[EMPTY] * (height - len(lines)))
+
+
 def _words(line: Line) -> Iterable[Span]:
     for text, tone in line:
         start = 0

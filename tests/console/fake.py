@@ -313,6 +313,7 @@ class FakeOperations:
         self.asked: list[tuple[SessionKey | None, tuple[Assumption, ...]]] = []
         self.down = False
         self.refusal: str | None = None
+        self.decided: Sequence[Mapping[str, object]] = DECISIONS
         self.calls = 0
         self._queues: list[asyncio.Queue[Event]] = []
         self._seq = 0
@@ -409,4 +410,4 @@ class FakeOperations:
     async def decisions(
         self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
     ) -> Sequence[Mapping[str, object]]:
-        return [record for record in DECISIONS if session in (None, record["session"]) and matching.admits(record)][:limit]
+        return [record for record in self.decided if session in (None, record["session"]) and matching.admits(record)][:limit]

@@ -11,6 +11,7 @@ from console.view.lines import plain
 from console.view.look import Look
 from engine.domain.snapshot import Preview
 from tests.console.fake import DECISIONS, NOW, SESSIONS, SNAPSHOT, preview, session
+from tests.console.screenplay import on_stage
 from tests.spec import table
 
 FRAME = Frame(SNAPSHOT, NOW, Look(utc=True))
@@ -21,7 +22,16 @@ MINUTE = 60_000
 def record(turn: str, at: int, decision: str, ref: str = "openai/gpt-5.5", **fields: object) -> dict[str, object]:
     provider, _, model = ref.partition("/")
     named: dict[str, object] = {} if decision == "turn_finished" else {"candidateProvider": provider, "candidateModel": model}
-    return {"turn": turn, "at": at, "decision": decision, "requestedProvider": provider, "requestedModel": model, **named, **fields}
+    return {
+        "turn": turn,
+        "session": "support-bot",
+        "at": at,
+        "decision": decision,
+        "requestedProvider": provider,
+        "requestedModel": model,
+        **named,
+        **fields,
+    }
 
 
 def plain_turn(turn: str, at: int) -> list[dict[str, object]]:
@@ -60,9 +70,34 @@ def test_the_cause_is_the_turn_that_led_there_and_not_the_latest_one_that_failed
     assert "overloaded" not in text
 
 
+def test_a_turn_that_ended_before_the_fallback_began_is_not_its_cause():
+    """The records on the screen may be older than the row."""
+    view = replace(FALLEN, since=NOW - 20_000)
+    text = told(DECISIONS, view)
+    assert "t-81e0" not in text
+    assert "rate_limit. The turn that led there has not ended yet, or its records have not come." in text
+
+
+async def test_the_records_of_an_open_why_come_anew_when_the_session_has_moved_on():
+    async with on_stage(keys=("j", "j", "e")) as stage:
+        assert stage.text().count("turn t-81e0") == 2
+        stage.operations.decided = [*plain_turn("t-new", NOW), *DECISIONS]
+        await stage.news()
+        assert "turn t-new" not in stage.text()
+        stage.operations.change_session("support-bot", in_flight=())
+        await stage.news()
+        assert "1 turn ok" in stage.text()
+
+
 def test_a_cause_that_is_not_kept_is_said_to_be_not_kept_and_none_is_made_up():
     text = told(plain_turn("t-1", NOW))
     assert "rate_limit. The turn that led there is not kept." in text
+
+
+def test_a_session_that_its_turn_in_flight_has_just_moved_says_that_nothing_has_answered_yet():
+    view = replace(FALLEN, since=None, reason=None)
+    assert "its turn in flight has just been moved there, and has not been answered yet" in told(DECISIONS, view)
+    assert "not recorded" not in told(DECISIONS, view)
 
 
 def test_while_the_records_are_asked_for_nothing_is_said_about_a_cause():

@@ -85,7 +85,7 @@ def test_capacity_counts_the_profiles_without_a_window_every_five_minutes():
 def test_the_forecast_names_the_worst_first_drops_whole_providers_and_has_a_seven_bit_form():
     line = plain(capacity.draw(PROFILES, FRAME, 100))
     assert line.startswith("capacity next 60 min  anthropic ▁")
-    assert "0/2" in line
+    assert "0/2 free" in line
     narrow = plain(capacity.draw(PROFILES, FRAME, 50))
     assert "anthropic" in narrow
     assert len(narrow) <= 50
