@@ -92,7 +92,7 @@ COLUMNS: tuple[Column[ProfileView], ...] = (
     Column(
         "profile", "profile", 14, _name, grow=30, measure=lambda p, f: width(f.look.safe(p.profile)), sort=lambda p, f: p.profile, gap=" "
     ),
-    Column("bar", "", _BAR, _bar, rank=6, measure=lambda p, f: line_width(_bar(p, f, _BAR))),
+    Column("bar", "", _BAR, _bar, rank=7, measure=lambda p, f: line_width(_bar(p, f, _BAR))),
     Column("left", "left", 8, _left, measure=lambda p, f: line_width(_left(p, f, 0)), sort=lambda p, f: _until(p), right=True),
     Column("state", "state", 8, _state, sort=lambda p, f: (-states.urgency(p), -(_until(p) or _FAR)), falls=True),
     Column("reason", "reason", 11, _reason, rank=1, grow=24, measure=lambda p, f: width(f.look.safe(_reason_text(p)))),

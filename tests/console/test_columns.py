@@ -154,3 +154,11 @@ def test_a_sentence_that_does_not_fit_ends_between_two_words():
     assert [plain(part) for part in wrap_into(line, 38, 1, "…")] == ["rule gate.primary-probe: every…"]
     assert [plain(part) for part in wrap_into(line, 60, 2, "…")] == [plain(line), ""]
     assert [plain(part) for part in wrap_into(span("x" * 30), 10, 1, "~")] == ["x" * 9 + "~"]
+
+
+def test_a_bar_makes_way_before_a_name_or_a_reason_is_cut():
+    columns = {column.id: column for column in profiles.COLUMNS}
+    widths = lay_out(profiles.COLUMNS, NARROW, wanted_widths(profiles.COLUMNS, PROFILES, FRAME))
+    drawn = [plain(draw_row(columns, widths, view, FRAME)) for view in PROFILES]
+    assert all(view.profile in line for view, line in zip(PROFILES, drawn, strict=True))
+    assert "subscription_limit" in "".join(drawn)
