@@ -69,7 +69,8 @@ class SnapshotMaker:
         self._making = asyncio.Lock()
 
     async def snapshot(self) -> Snapshot:
-        """The newest one; the same object until something changes. Many rows are made in batches, so that traffic goes on meanwhile."""
+        """The newest one; the same object until something changes or time passes. Many rows are made in batches, so that traffic goes on
+        meanwhile."""
         async with self._making:
             while self._parts.revision.everything or len(self._parts.revision.sessions) > BATCH:
                 self._refresh_rows(BATCH)
@@ -86,6 +87,9 @@ class SnapshotMaker:
         revision = parts.revision.value
         if self._last is None or self._last.revision != revision:
             self._last = self._made(revision)
+        elif self._last.now != (now := parts.clock.now_ms()):
+            # Clocks, ages and countdowns are counted from it, also where nothing happens.
+            self._last = replace(self._last, now=now)
         return self._last
 
     def _made(self, revision: int) -> Snapshot:

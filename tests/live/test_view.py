@@ -29,6 +29,16 @@ async def test_the_snapshot_is_the_same_object_until_something_changes():
         assert await bench.engine.snapshot() is second
 
 
+async def test_its_now_goes_on_where_nothing_happens_so_that_countdowns_do_not_stand_still():
+    async with running() as bench:
+        first = await bench.engine.snapshot()
+        bench.clock.advance(30)
+        second = await bench.engine.snapshot()
+        assert second.now - first.now == 30_000
+        assert second.revision == first.revision
+        assert second.sessions is first.sessions
+
+
 async def test_only_the_rows_that_changed_are_made_anew():
     async with running() as bench:
         for key in "abc":
