@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import termios
@@ -87,6 +88,8 @@ class SavedTerminal:
 
 class StopSignals:
     """SIGTERM, SIGINT and SIGHUP as two events: asked to stop, and asked again. For the main thread, around everything that draws.
+    A terminal that is gone asks as well, once: only the leader of its session gets a signal of it, and the screen's library reads
+    the end of its input for ever.
 
     A handler of the event loop is not heard while the loop is stuck in a write to the terminal, and one of `signal.signal` only if the
     signal interrupts that write, not if it comes just before it. What C writes to the wake-up descriptor, a thread of ours hears always.
@@ -116,8 +119,24 @@ class StopSignals:
 
     def _listen(self) -> None:
         heard = False
+        ready = select.poll()
+        terminal = next((stream for stream in (0, 2, 1) if os.isatty(stream)), None)
         with self._hears:
-            while numbers := self._hears.recv(64):
+            ready.register(self._hears, select.POLLIN)
+            if terminal is not None:
+                # Nothing is read from it: that it is gone is told unasked.
+                ready.register(terminal, 0)
+            while True:
+                told = dict(ready.poll())
+                if terminal in told:
+                    ready.unregister(terminal)
+                    if told[terminal] & select.POLLHUP:
+                        self.asked.set()
+                if self._hears.fileno() not in told:
+                    continue
+                numbers = self._hears.recv(64)
+                if not numbers:
+                    return
                 for number in numbers:
                     if number in STOPS:
                         (self.again if heard else self.asked).set()

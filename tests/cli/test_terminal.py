@@ -66,11 +66,17 @@ class Child:
             found += os.read(self.master, 65536)
         return found
 
+    def hang_up(self) -> None:
+        """The terminal's window is closed."""
+        os.close(self.master)
+        self.master = -1
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.close(self.master)
+        if self.master >= 0:
+            os.close(self.master)
         os.close(self.slave)
 
 
@@ -99,6 +105,14 @@ def test_a_stop_signal_ends_a_screen_that_nobody_reads_and_gives_the_terminal_ba
 def test_a_screen_that_leaves_when_asked_is_waited_for_and_the_gateway_has_drained(child):
     child.read_until(b"READY")
     child.process.send_signal(signal.SIGTERM)
+    assert child.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("child", ["polite"], indirect=True)
+def test_a_terminal_that_is_gone_ends_the_screen_also_where_nobody_gets_a_signal_of_it(child):
+    """The child leads no session, so that the system sends it none."""
+    child.read_until(b"READY")
+    child.hang_up()
     assert child.process.wait(10) == 0
 
 
