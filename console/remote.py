@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from engine.domain.acts import Act, ActResult
+from engine.domain.acts import Act, ActResult, BulkReturn, Clear, Probe
 from engine.domain.decisions import EVERY, Matching
 from engine.domain.errors import GatewayUnreachable
 from engine.domain.foresight import Assumption, Moves, SessionDetail, WhatIf
@@ -43,9 +43,11 @@ VIEW_S = 10.0
 SILENCE_S = 9.0
 """An event stream that is silent for longer is dead: the gateway says something every 3 s, and a loss must show within 10 s."""
 
-ACT_S = 300.0
+CALL_S = 300.0
 """A probe, or a clear that verifies, makes a real upstream call and waits for its first content."""
 
+START_IT = "start it with `failover serve` or `failover run`"
+LOOK_FIRST = "it may have been done: look at the notices before trying again"
 
 _JSON = {"content-type": "application/json"}
 
@@ -119,8 +121,12 @@ class RemoteOperations:
 
     async def act(self, act: Act, by: str) -> ActResult:
         headers = {BY_HEADER: dump_by(by), **_JSON}
+        # No longer than the act takes: one that is given up is not done any more by a gateway that hung (engine.gateway.operator).
+        wait_s = CALL_S if isinstance(act, Probe | BulkReturn) or (isinstance(act, Clear) and act.verify) else VIEW_S
         # Refused is an answer of its own: the body says why.
-        answer = await self._ask("POST", "acts", content=dump(act), headers=headers, wait_s=ACT_S, accept=(200, 409))
+        answer = await self._ask(
+            "POST", "acts", content=dump(act), headers=headers, wait_s=wait_s, accept=(200, 409), unanswered=LOOK_FIRST
+        )
         if answer.status_code == 409 and (told := load_error(answer.content)) is not None:
             raise told
         return self._understand(load_result, answer)
@@ -160,6 +166,7 @@ class RemoteOperations:
         headers: Mapping[str, str] | None = None,
         wait_s: float = VIEW_S,
         accept: tuple[int, ...] = (200,),
+        unanswered: str = START_IT,
     ) -> httpx.Response:
         await self._check_instance()
         limits = httpx.Timeout(wait_s, connect=CONNECT_S)
@@ -168,7 +175,7 @@ class RemoteOperations:
                 method, self._address(name), params=params, content=content, headers={**(headers or {}), **self._auth()}, timeout=limits
             )
         except httpx.HTTPError as failed:
-            raise self._lost(failed) from None
+            raise self._lost(failed, unanswered) from None
         return self._judge(answer, accept)
 
     async def _check_instance(self) -> None:
@@ -212,11 +219,13 @@ class RemoteOperations:
             happened = f"{self.url} answered in a shape that this version does not know"
             raise GatewayUnreachable("The gateway speaks another version", happened, "use the same version on both sides") from None
 
-    def _lost(self, failed: httpx.HTTPError) -> GatewayUnreachable:
+    def _lost(self, failed: httpx.HTTPError, unanswered: str = START_IT) -> GatewayUnreachable:
+        """unanswered: what to do when the question may have arrived."""
         self._checked, self._lost_it = self._instance is None, True
         what = "did not answer in time" if isinstance(failed, httpx.TimeoutException) else "does not answer"
         detail = f"{self.url} {what}" + (f": {failed}" if str(failed) else "")
-        return GatewayUnreachable("The gateway is not reachable", detail, "start it with `failover serve` or `failover run`")
+        never_asked = isinstance(failed, httpx.ConnectError | httpx.ConnectTimeout)
+        return GatewayUnreachable("The gateway is not reachable", detail, START_IT if never_asked else unanswered)
 
     def _client_now(self) -> httpx.AsyncClient:
         if self._client is None:

@@ -139,7 +139,13 @@ class OperatorApi:
         body = await _body(request)
         if isinstance(body, Response):
             return body
-        result = await self._operations.act(load_act(body), load_by(request.headers.get(BY_HEADER)))
+        act = load_act(body)
+        # One turn of the loop: what came behind the act has been read then.
+        await asyncio.sleep(0)
+        if await request.is_disconnected():
+            # It lay there while this process was stopped, or the network was: its sender has been told that it came to nothing.
+            return _refuse(409, "Nobody waits for this act any more")
+        result = await self._operations.act(act, load_by(request.headers.get(BY_HEADER)))
         return _raw(dump(result), 200 if result.ok else 409)
 
     async def _events(self, request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import httpx
 import pytest
@@ -72,6 +73,18 @@ async def test_an_act_says_who_acts(client):
         (Pin(SessionKey("main"), ProfileId("acme:k1"), "quota", 5), "ána (pts/3)"),
         (Probe(SessionKey("main")), "operator token"),
     ]
+
+
+async def test_an_act_whose_sender_has_given_up_is_not_made_up_for_by_a_gateway_that_hung(client):
+    operations = FakeOperations()
+    async with served(operations) as url:
+        body = dump(Probe(SessionKey("given-up")))
+        head = f"POST /operator/acts HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {TOKEN}\r\ncontent-length: {len(body)}\r\n\r\n"
+        # This blocks the loop of the gateway, too: when it goes on, the act is there and its sender has gone.
+        with socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0)) as sender:
+            sender.sendall(head.encode() + body)
+        await client.post(f"{url}/operator/acts", headers=AUTH, json={"act": "probe", "session": "waiting"})
+    assert [act for act, _ in operations.acts] == [Probe(SessionKey("waiting"))]
 
 
 async def test_a_refused_act_is_a_409_that_says_why(client):

@@ -75,6 +75,24 @@ async def test_nobody_there_is_said_with_the_next_step():
     assert "failover serve" in told.value.next_step
 
 
+async def test_an_act_without_an_answer_is_given_up_and_says_that_it_may_have_been_done(monkeypatch):
+    monkeypatch.setattr(console.remote, "VIEW_S", 0.05)
+
+    answered = asyncio.Event()
+
+    class Hanging(FakeOperations):
+        async def act(self, act, by):
+            await answered.wait()
+            return await super().act(act, by)
+
+    async with served(Hanging()) as url, RemoteOperations(url, TOKEN) as remote:
+        with pytest.raises(GatewayUnreachable, match="not reachable") as told:
+            async with asyncio.timeout(5):
+                await remote.act(Reset(MAIN), "ana")
+        answered.set()
+    assert "may have been done" in told.value.next_step
+
+
 async def test_a_wrong_token_says_so_and_does_not_repeat_it():
     async with served(FakeOperations()) as url, RemoteOperations(url, "wrong-token", instance="i-1") as remote:
         with pytest.raises(FailoverError, match="token is missing or wrong") as told:
