@@ -87,6 +87,48 @@ async def test_an_engine_that_is_gone_is_asked_less_and_less_often_and_found_aga
         assert link.snapshot is operations.current
 
 
+async def test_the_end_of_the_event_stream_is_looked_into_at_once():
+    looked = asyncio.Event()
+
+    class Killed(FakeOperations):
+        async def snapshot(self):
+            if self.calls > 0:
+                looked.set()
+            return await super().snapshot()
+
+        async def events(self, after=None):
+            while not self.calls:
+                await asyncio.sleep(0)
+            self.down = True
+            raise ConnectionResetError
+            yield
+
+    operations = Killed()
+    link = Link(operations, lambda: NOW, lambda: None, refresh_s=3_600)
+    following = asyncio.create_task(link.run())
+    async with asyncio.timeout(10):
+        await looked.wait()
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_however_slow_snapshots_are_a_loss_shows_within_ten_seconds(monkeypatch):
+    loop, passed = asyncio.get_running_loop(), 0.0
+    real = loop.time
+    monkeypatch.setattr(loop, "time", lambda: real() + passed)
+
+    class Slow(FakeOperations):
+        async def snapshot(self):
+            nonlocal passed
+            passed += 3
+            return await super().snapshot()
+
+    async with following(Slow()) as link:
+        await turns(20)
+        assert link.snapshot is not None
+        assert 2 < link.period_s < 5
+
+
 async def test_an_unexpected_error_is_named_but_not_quoted(monkeypatch):
     FastLoop(monkeypatch)
 
