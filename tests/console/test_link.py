@@ -88,17 +88,15 @@ async def test_an_engine_that_is_gone_is_asked_less_and_less_often_and_found_aga
 
 
 async def test_the_end_of_the_event_stream_is_looked_into_at_once():
-    looked = asyncio.Event()
+    first, looked = asyncio.Event(), asyncio.Event()
 
     class Killed(FakeOperations):
         async def snapshot(self):
-            if self.calls > 0:
-                looked.set()
+            (looked if first.is_set() else first).set()
             return await super().snapshot()
 
         async def events(self, after=None):
-            while not self.calls:
-                await asyncio.sleep(0)
+            await first.wait()
             self.down = True
             raise ConnectionResetError
             yield
