@@ -35,6 +35,7 @@ from engine.gateway.server import GatewayServer, bind
 from engine.gateway.thread import LoopThread
 from engine.live.engine import FailoverEngine
 from engine.live.view import OFFLINE
+from engine.providers import conversion
 from engine.providers.client import HttpUpstream
 from store.instance import GatewayLock, operator_token
 from store.paths import StateDirectory
@@ -147,6 +148,7 @@ class Gateway:
         self._lock = lock
         self._drain_s = plan.gateway.drain_seconds
         self._serving: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
@@ -171,6 +173,9 @@ class Gateway:
             first = lock.first
             if first is not None and not first.shared:
                 hint(f"warning: {safe(first.address)} runs without --shared: a trial may run in both; restart it with --shared")
+            if conversion.is_likely({provider.api for provider in plan.loaded.settings.providers.values()}):
+                # Not before it accepts requests, and not with the first one that needs it.
+                gateway._loading = asyncio.create_task(conversion.load(), name="gateway-conversion")
             started.pop_all()
         return gateway
 
@@ -194,8 +199,9 @@ class Gateway:
             # The engine first: while it drains, operators still see it, and its end is what ends their event streams.
             await self.operations.stop(drain_s)
             self._server.stop()
-            if self._serving is not None:
-                await self._serving
+            for ending in (self._serving, self._loading):
+                if ending is not None:
+                    await ending
         finally:
             self._lock.release()
 

@@ -20,7 +20,7 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.policy.hints import stated_wait_ms
 from engine.providers.anthropic_messages import AnthropicMessages
-from engine.providers.conversion import Converted, Inexpressible, Unconvertible, convert
+from engine.providers.conversion import Converted, Inexpressible, Unconvertible, convert, load
 from engine.providers.decoding import Undecodable, decoded
 from engine.providers.failures import connection_failure, http_failure
 from engine.providers.family import Family, Sign
@@ -152,6 +152,7 @@ class HttpUpstream:
             return AttemptFailed(Failure(message=f"a request in {payload.api} cannot be put to an API of {provider.api}"), calls=0)
         converted: Converted | None = None
         if payload.api != provider.api:
+            await load()
             try:
                 converted = convert(payload, provider, ref.model)
             except Inexpressible as why:

@@ -6,9 +6,10 @@ Answers are judged before they come here: what a provider sent is read by its ow
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.exchange import Payload
 from engine.domain.settings import ProviderSettings
 from engine.providers.conversion.answers import ready_answer, tidy_answer
-from engine.providers.conversion.expressible import why_inexpressible
+from engine.providers.conversion.expressible import GOOGLE, why_inexpressible
 from engine.providers.conversion.requests import ready_request, tidy_request
 from engine.providers.conversion.streams import StreamConverter, frame_for
 from engine.providers.reading import dumped, parsed
@@ -36,6 +37,7 @@ _OWN_HEADERS = ("anthropic-", "openai-", "x-stainless-", "x-claude-", "x-codex-"
 """Of a caller's dialect and its SDK: they mean nothing to another family, and some would be refused."""
 
 _LOCK = threading.Lock()
+_LOADED = threading.Event()
 
 
 class Inexpressible(Exception):
@@ -77,8 +79,26 @@ class Converted:
         return StreamConverter(frame, self.payload.api, processor.process_chunk, Unconvertible)
 
 
+def is_likely(apis: Collection[str]) -> bool:
+    """Whoever has providers of these APIs will have something to convert: a failover from one to another, or all traffic to Google."""
+    return len(set(apis)) > 1 or GOOGLE in apis
+
+
+async def load() -> None:
+    """The library is there. Importing it takes 0.2 s, so that is done in a thread, while calls and timers go on; commands that convert
+    nothing never do it."""
+    if not _LOADED.is_set():
+        await asyncio.to_thread(_load)
+
+
+def _load() -> None:
+    import llm_rosetta  # noqa: F401
+
+    _LOADED.set()
+
+
 def convert(payload: Payload, provider: ProviderSettings, model: str) -> Converted:
-    """The request as `provider` takes it. Raises Inexpressible."""
+    """The request as `provider` takes it. `load` comes before. Raises Inexpressible."""
     source, target = FORMATS.get(payload.api), FORMATS.get(provider.api)
     if source is None or target is None:
         raise Inexpressible(f"a request in {payload.api} cannot be put to an API of {provider.api}")
@@ -86,7 +106,6 @@ def convert(payload: Payload, provider: ProviderSettings, model: str) -> Convert
     if why is not None:
         raise Inexpressible(why)
     ready, notes = ready_request(payload.api, payload.body, provider.api)
-    # At first use: it takes 0.2 s that no other start need pay.
     from llm_rosetta import ConversionPipeline
 
     # A custom tool (free text instead of JSON) is OpenAI's; elsewhere it becomes a function with one argument, and its calls are put back.
