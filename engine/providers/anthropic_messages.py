@@ -12,19 +12,7 @@ from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import (
-    INVALID,
-    NO_DETAILS,
-    in_stream,
-    looks_whole,
-    mapping,
-    mappings,
-    parsed,
-    plain_events,
-    text_of,
-    unreadable,
-    whole_object,
-)
+from engine.providers.reading import first_object, in_stream, later_object, mapping, mappings, parsed, plain_events, text_of, whole_object
 from engine.providers.sse import Event
 
 VERSION = "2023-06-01"
@@ -54,8 +42,8 @@ class AnthropicMessages:
 
     def read_whole(self, body: bytes) -> Sign | Failure:
         answer = whole_object(body)
-        if answer is None or isinstance(answer, Failure):
-            return answer or Sign.END
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         if answer.get("type") == "error" or answer.get("error"):
             return in_stream(answer)
         if "content" not in answer and isinstance(answer.get("input_tokens"), int):
@@ -65,17 +53,11 @@ class AnthropicMessages:
         return Sign.CONTENT if any(_block_says(block) for block in mappings(answer.get("content"))) else Sign.END
 
     def read_event(self, event: Event) -> Sign | Failure:
-        if event.oversized:
-            return Sign.CONTENT
-        if event.data is None:
-            return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
-        answer = parsed(event.data)
+        answer = first_object(event)
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         if event.name == "error":
-            return Failure(status=200, body=text_of(event.data))
-        if answer is INVALID:
-            return unreadable(event)
-        if not isinstance(answer, dict):
-            return Sign.JUNK
+            return Failure(status=200, body=text_of(event.data or b""))
         kind = answer.get("type")
         if kind == "error" or answer.get("error"):
             return in_stream(answer)
@@ -90,15 +72,12 @@ class AnthropicMessages:
         return plain_events(chunk, _MARKS)
 
     def read_later_event(self, event: Event) -> Sign | Failure:
-        data = event.data
-        if data is None or event.oversized:
-            return NO_DETAILS if event.name == "error" else Sign.CONTENT
-        data = data.strip()
+        data = later_object(event)
+        if not isinstance(data, bytes):
+            return Sign.JUNK if data is Sign.DONE else data
         if event.name == "error" or b'"error"' in data:
             sign = self.read_event(event)
             return Sign.CONTENT if sign is Sign.PREAMBLE else sign
-        if not looks_whole(data):
-            return unreadable(event)
         if b"message_stop" in data and mapping(parsed(data)).get("type") == "message_stop":
             return Sign.DONE
         return Sign.CONTENT  # a stop reason is no end yet: SDKs make the message of what comes until `message_stop`

@@ -14,18 +14,7 @@ from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import (
-    INVALID,
-    NO_DETAILS,
-    in_stream,
-    looks_whole,
-    mapping,
-    mappings,
-    parsed,
-    text_of,
-    unreadable,
-    whole_object,
-)
+from engine.providers.reading import first_object, in_stream, later_object, mapping, mappings, parsed, text_of, whole_object
 from engine.providers.sse import Event
 
 _FINISHED = re.compile(rb'"finishReason"\s*:\s*"')
@@ -49,29 +38,22 @@ class GoogleGenerativeAI:
 
     def read_whole(self, body: bytes) -> Sign | Failure:
         answer = whole_object(body)
-        if answer is None:
+        if answer is Sign.END:
             # An error of a stream may come as a list of one.
-            listed = mappings(parsed(body))
-            answer = listed[0] if listed else None
-        if answer is None or isinstance(answer, Failure):
-            return answer or Sign.END
+            answer = next(iter(mappings(parsed(body))), answer)
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         failure = _error_in(answer)
         if failure is not None:
             return failure
         return Sign.CONTENT if _says(answer) else Sign.END
 
     def read_event(self, event: Event) -> Sign | Failure:
-        if event.oversized:
-            return Sign.CONTENT
-        if event.data is None:
-            return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
-        answer = parsed(event.data)
+        answer = first_object(event)
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         if event.name == "error":
-            return _error_in(mapping(answer)) or Failure(status=200, body=text_of(event.data))
-        if answer is INVALID:
-            return unreadable(event)
-        if not isinstance(answer, dict):
-            return Sign.JUNK
+            return _error_in(answer) or Failure(status=200, body=text_of(event.data or b""))
         failure = _error_in(answer)
         if failure is not None:
             return failure
@@ -83,16 +65,13 @@ class GoogleGenerativeAI:
         return 0  # each chunk is converted anyway
 
     def read_later_event(self, event: Event) -> Sign | Failure:
-        data = event.data
-        if data is None or event.oversized:
-            return NO_DETAILS if event.name == "error" else Sign.CONTENT
-        data = data.strip()
+        data = later_object(event)
+        if not isinstance(data, bytes):
+            return Sign.JUNK if data is Sign.DONE else data
         if event.name == "error" or b'"error"' in data:
             sign = self.read_event(event)
             if sign is not Sign.CONTENT and sign is not Sign.PREAMBLE:
                 return sign
-        if not looks_whole(data):
-            return unreadable(event)
         return Sign.END if _FINISHED.search(data) else Sign.CONTENT
 
 

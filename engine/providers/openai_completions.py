@@ -6,16 +6,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from urllib.parse import urlsplit
 
 from engine.domain.exchange import Payload
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
-from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import INVALID, NO_DETAILS, looks_whole, mappings, parsed, plain_events, text_of, unreadable, whole_object
+from engine.providers.openai_request import openai_request
+from engine.providers.reading import first_object, later_object, mappings, plain_events, text_of, whole_object
 from engine.providers.sse import Event
 
 _USABLE = (
@@ -38,23 +36,15 @@ class OpenAICompletions:
     """See `Family`."""
 
     def request(self, provider: ProviderSettings, ref: ModelRef, secret: str | None, payload: Payload) -> UpstreamRequest:
-        headers = {"content-type": "application/json", "accept": "text/event-stream" if payload.stream else "application/json"}
-        url, azure = _address(provider.base_url)
-        if secret is not None:
-            # Azure takes a key under its own name; its `authorization` is for Entra tokens, which are JWTs.
-            if azure and not secret.startswith("eyJ"):
-                headers["api-key"] = secret
-            else:
-                headers["authorization"] = f"Bearer {secret}"
-        return UpstreamRequest(url, headers, with_model(payload.raw, payload.body, ref.model))
+        return openai_request("/chat/completions", provider, ref, secret, payload)
 
     def kept_as(self, data: bytes) -> str | None:
         return None
 
     def read_whole(self, body: bytes) -> Sign | Failure:
         answer = whole_object(body)
-        if answer is None or isinstance(answer, Failure):
-            return answer or Sign.END
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         failure = _error_in(answer)
         if failure is not None:
             return failure
@@ -63,19 +53,11 @@ class OpenAICompletions:
         return Sign.CONTENT if _usable(answer) else Sign.END
 
     def read_event(self, event: Event) -> Sign | Failure:
-        if event.oversized:
-            return Sign.CONTENT
-        if event.data is None:
-            return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
-        if event.data.strip() == b"[DONE]":
-            return Sign.DONE
-        answer = parsed(event.data)
+        answer = first_object(event)
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         if event.name == "error":
-            return Failure(status=200, body=text_of(event.data))
-        if answer is INVALID:
-            return unreadable(event)
-        if not isinstance(answer, dict):
-            return Sign.JUNK
+            return Failure(status=200, body=text_of(event.data or b""))
         failure = _error_in(answer)
         if failure is not None:
             return failure
@@ -88,17 +70,12 @@ class OpenAICompletions:
         return plain_events(chunk if finished is None else chunk[: finished.start()], _MARKS)
 
     def read_later_event(self, event: Event) -> Sign | Failure:
-        data = event.data
-        if data is None or event.oversized:
-            return NO_DETAILS if event.name == "error" else Sign.CONTENT
-        data = data.strip()
-        if data == b"[DONE]":
-            return Sign.DONE
+        data = later_object(event)
+        if not isinstance(data, bytes):
+            return data
         if event.name == "error" or b'"error"' in data or b'"base_resp"' in data:
             sign = self.read_event(event)
             return Sign.CONTENT if sign is Sign.PREAMBLE else sign
-        if not looks_whole(data):
-            return unreadable(event)
         return Sign.END if _FINISHED.search(data) else Sign.CONTENT
 
 
@@ -135,10 +112,3 @@ def _error_in(answer: Mapping[str, object]) -> Failure | None:
     if any(choice.get("finish_reason") == "error" for choice in choices):
         return Failure(status=200, message="finish reason: error")
     return None
-
-
-@lru_cache(maxsize=256)
-def _address(base_url: str) -> tuple[str, bool]:
-    """The endpoint of a base URL, and whether it is Azure's. A query stays where it is."""
-    base, mark, query = base_url.partition("?")
-    return base.rstrip("/") + "/chat/completions" + mark + query, (urlsplit(base_url).hostname or "").endswith(".azure.com")

@@ -4,27 +4,14 @@ no judgement of a failure."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from engine.domain.exchange import Payload
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef
 from engine.domain.settings import ProviderSettings
-from engine.providers.body_rewrite import with_model
 from engine.providers.family import Sign, UpstreamRequest
-from engine.providers.reading import (
-    INVALID,
-    NO_DETAILS,
-    in_stream,
-    looks_whole,
-    mapping,
-    mappings,
-    parsed,
-    plain_events,
-    text_of,
-    unreadable,
-    whole_object,
-)
+from engine.providers.openai_request import openai_request
+from engine.providers.reading import first_object, in_stream, later_object, mapping, mappings, parsed, plain_events, text_of, whole_object
 from engine.providers.sse import Event
 
 _ENDS = frozenset({"response.completed", "response.incomplete"})
@@ -45,15 +32,7 @@ class OpenAIResponses:
     """See `Family`."""
 
     def request(self, provider: ProviderSettings, ref: ModelRef, secret: str | None, payload: Payload) -> UpstreamRequest:
-        headers = {"content-type": "application/json", "accept": "text/event-stream" if payload.stream else "application/json"}
-        url, azure = _address(provider.base_url)
-        if secret is not None:
-            # As for chat completions: Azure takes a key under its own name, and Entra tokens are JWTs.
-            if azure and not secret.startswith("eyJ"):
-                headers["api-key"] = secret
-            else:
-                headers["authorization"] = f"Bearer {secret}"
-        return UpstreamRequest(url, headers, with_model(payload.raw, payload.body, ref.model))
+        return openai_request("/responses", provider, ref, secret, payload)
 
     def kept_as(self, data: bytes) -> str | None:
         answer = mapping(parsed(data))
@@ -63,8 +42,8 @@ class OpenAIResponses:
 
     def read_whole(self, body: bytes) -> Sign | Failure:
         answer = whole_object(body)
-        if answer is None or isinstance(answer, Failure):
-            return answer or Sign.END
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         failure = _error_in(answer)
         if failure is not None:
             return failure
@@ -75,19 +54,9 @@ class OpenAIResponses:
         return Sign.CONTENT if begun or _says(answer) else Sign.END
 
     def read_event(self, event: Event) -> Sign | Failure:
-        if event.oversized:
-            return Sign.CONTENT
-        if event.data is None:
-            return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
-        if event.data.strip() == b"[DONE]":
-            return Sign.DONE
-        answer = parsed(event.data)
-        if answer is INVALID:
-            if event.name == "error":
-                return Failure(status=200, body=text_of(event.data))
-            return unreadable(event)
-        if not isinstance(answer, dict):
-            return Sign.JUNK
+        answer = first_object(event)
+        if isinstance(answer, (Sign, Failure)):
+            return answer
         kind = str(answer.get("type") or event.name)
         if kind == "error" or event.name == "error" or (answer.get("error") and not kind.startswith("response.")):
             return in_stream({"error": answer.get("error") or {key: value for key, value in answer.items() if key != "type"}})
@@ -105,14 +74,9 @@ class OpenAIResponses:
         return plain_events(chunk, _MARKS)
 
     def read_later_event(self, event: Event) -> Sign | Failure:
-        data = event.data
-        if data is None or event.oversized:
-            return NO_DETAILS if event.name == "error" else Sign.CONTENT
-        data = data.strip()
-        if data == b"[DONE]":
-            return Sign.CONTENT  # some say it besides; only its own last event ends a response
-        if not looks_whole(data):
-            return unreadable(event)
+        data = later_object(event)
+        if not isinstance(data, bytes):
+            return Sign.CONTENT if data is Sign.DONE else data  # some say `[DONE]` besides; only its own last event ends a response
         if event.name == "error" or any(mark in data for mark in _MARKS):
             answer = mapping(parsed(data))
             if str(answer.get("type") or event.name) in _ENDS:
@@ -140,10 +104,3 @@ def _error_in(response: Mapping[str, object]) -> Failure | None:
     if response.get("status") in _BROKEN:
         return Failure(status=200, message=f"the response's status is {response.get('status')}")
     return None
-
-
-@lru_cache(maxsize=256)
-def _address(base_url: str) -> tuple[str, bool]:
-    base, mark, query = base_url.partition("?")
-    host = base.partition("://")[2].partition("/")[0].partition(":")[0]
-    return base.rstrip("/") + "/responses" + mark + query, host.endswith(".azure.com")

@@ -36,11 +36,11 @@ def dumped(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def whole_object(body: bytes) -> Mapping[str, object] | Failure | None:
-    """A whole answer as an object; None: there is none in it. A Failure for what is no JSON answer at all."""
+def whole_object(body: bytes) -> Mapping[str, object] | Sign | Failure:
+    """A whole answer as an object, or what it is without one: END for an empty one, a Failure for what is no JSON answer at all."""
     opening = body[:64].lstrip()
     if not opening:
-        return None
+        return Sign.END
     if opening.startswith(b"<"):
         return Failure(status=200, body=text_of(body), message="the provider answered with a page, not with JSON")
     answer = parsed(body)
@@ -49,7 +49,31 @@ def whole_object(body: bytes) -> Mapping[str, object] | Failure | None:
             # Without the text: what a model wrote is no evidence of what went wrong.
             return Failure(status=200, message=f"the answer is no valid JSON: it breaks off or is garbled ({len(body)} bytes)")
         return Failure(status=200, body=text_of(body))
-    return answer if isinstance(answer, dict) else None
+    return answer if isinstance(answer, dict) else Sign.END
+
+
+def first_object(event: Event) -> Mapping[str, object] | Sign | Failure:
+    """An event before the first content as an object, or what it is without one."""
+    if event.oversized:
+        return Sign.CONTENT
+    if event.data is None:
+        return NO_DETAILS if event.name == "error" else Sign.PREAMBLE
+    if event.data.strip() == DONE:
+        return Sign.DONE
+    answer = parsed(event.data)
+    if isinstance(answer, dict):
+        return answer
+    return Failure(status=200, body=text_of(event.data)) if event.name == "error" else _unreadable(event)
+
+
+def later_object(event: Event) -> bytes | Sign | Failure:
+    """An event after the first content: its object, unread, or what it is without one. An event named `error` comes as it is."""
+    if event.data is None or event.oversized:
+        return NO_DETAILS if event.name == "error" else Sign.CONTENT
+    data = event.data.strip()
+    if data == DONE:
+        return Sign.DONE
+    return data if event.name == "error" or _looks_whole(data) else _unreadable(event)
 
 
 def mapping(value: object) -> Mapping[str, object]:
@@ -80,20 +104,21 @@ def in_stream(body: Mapping[str, object] | bytes) -> Failure:
     return Failure(status=200, body=text_of(body) if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False))
 
 
-def looks_whole(data: bytes) -> bool:
+def _looks_whole(data: bytes) -> bool:
     """An event that surely is no JSON broken off: without parsing it, unless a text in it holds braces."""
     if data.startswith(b"{") and data.endswith(b"}") and data.count(b"{") == data.count(b"}"):
         return True
     return isinstance(parsed(data), dict)
 
 
-def unreadable(event: Event) -> Sign | Failure:
+def _unreadable(event: Event) -> Sign | Failure:
     """An event whose data is no JSON object. Rubbish costs nothing; what began as an object was a part of the answer, and when it breaks
     off before it says which, the text would be wrong without a trace."""
     garbled = event.name not in _AUXILIARY and event.data is not None and _BEGUN.match(event.data) is not None
     return GARBLED if garbled else Sign.JUNK
 
 
+DONE = b"[DONE]"
 _AUXILIARY = frozenset({"ping", "keepalive"})
 _BEGUN = re.compile(rb'\s*\{\s*"')
 NO_DETAILS = Failure(status=200, message="the stream held an error without details")

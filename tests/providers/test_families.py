@@ -153,6 +153,16 @@ async def test_a_stream_cut_anywhere_is_never_taken_for_a_whole_one(
             assert LAST_WORDS[dialect] in said or dialect == family
 
 
+@pytest.mark.parametrize("dialect", OWN)
+@pytest.mark.parametrize("family", ["openai-responses", "anthropic-messages", "google-generative-ai"])
+async def test_done_ends_no_answer_of_those_who_end_it_otherwise(upstream: HttpUpstream, provider: FakeProvider, family: str, dialect: str):
+    events = stream_events(family, Said("hello there"))
+    words = next(n for n, event in enumerate(events) if b"hello" in event)
+    provider.on("*", stream(*events[: words + 1], data("[DONE]")))
+    with pytest.raises(AnswerBroken):
+        await text_of(await attempt(upstream, provider, family, dialect=dialect, stream=True))
+
+
 @pytest.mark.parametrize("dialect", ["openai-responses", "anthropic-messages"])
 @pytest.mark.parametrize("unsaid", [b'"usage"', b'"finish_reason": "stop"'])
 async def test_a_vendor_that_leaves_out_usage_or_finish_reason_still_ends_its_answer(
