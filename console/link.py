@@ -18,9 +18,9 @@ REFRESH_S = 2.0
 _PATIENCE_S = 8.0
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 5.0)
 # A snapshot that takes long to make or carry is asked for less often: following must never be the engine's main work. But a loss shows
-# within 10 s (field report M05), which is after two periods.
+# within 10 s (field report M05), which is two periods and a tick later.
 _SHARE = 8
-_LONGEST_S = 4.5
+_LONGEST_S = 3.5
 
 
 class Link:

@@ -80,10 +80,10 @@ def attach_command(url: str | None, token_file: Path | None, looks: Appearance, 
     directory = StateDirectory.locate(target.state_dir)
     operations = _reach(directory, url, token_file)
     # Whoever listens there must answer before anything is drawn.
-    read_only = asyncio.run(_look(operations))
+    asyncio.run(_look(operations))
     start_logging(log_file, StoreSettings(), screen=True)
     around = Around(may_suspend=True)
-    return show(operations, Showing(looks, _own_settings(target), directory, read_only=read_only, around=around))
+    return show(operations, Showing(looks, _own_settings(target), directory, around=around))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +172,9 @@ def _reach(directory: StateDirectory, url: str | None, token_file: Path | None) 
     return RemoteOperations(url, token)
 
 
-async def _look(operations: RemoteOperations) -> bool:
-    """Is it read-only? Its connections are closed again: they belong to this loop."""
+async def _look(operations: RemoteOperations) -> None:
+    """Its connections are closed again: they belong to this loop."""
     try:
-        return (await operations.snapshot()).read_only
+        await operations.snapshot()
     finally:
         await operations.aclose()

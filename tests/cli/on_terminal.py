@@ -64,6 +64,11 @@ class OnTerminal:
     def url(self) -> str:
         return str(json.loads((self.state / "gateway.json").read_text())["address"])
 
+    def hang_up(self) -> None:
+        """The window is closed, or the ssh behind it is gone."""
+        os.close(self.master)
+        self.master = -1
+
     def given_back(self) -> bool:
         return termios.tcgetattr(self.slave) == self.before and self.output.rfind(LEFT) > self.output.rfind(ENTER)
 
@@ -71,5 +76,6 @@ class OnTerminal:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.close(self.master)
+        if self.master >= 0:
+            os.close(self.master)
         os.close(self.slave)

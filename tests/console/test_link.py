@@ -124,7 +124,7 @@ async def test_however_slow_snapshots_are_a_loss_shows_within_ten_seconds(monkey
     async with following(Slow()) as link:
         await turns(20)
         assert link.snapshot is not None
-        assert 2 < link.period_s < 5
+        assert 2 < link.period_s < 4
 
 
 async def test_an_unexpected_error_is_named_but_not_quoted(monkeypatch):
