@@ -18,7 +18,8 @@ from console.styles import tone_defaults, variable
 from console.view.lines import Line, Span, Tone
 from console.view.text import width
 
-_KEPT = 2_000
+# More than the lines of the largest screen: each is 7 kB, with what Textual keeps of it.
+_KEPT = 500
 _SEVEN_BIT = {"…": "~", "·": "-", "×": "x", "→": ">"}
 _BOLD = frozenset({Tone.STRONG, Tone.HEAD, Tone.BAD})
 
