@@ -105,8 +105,8 @@ def _turn(session: SessionView, frame: Frame, cells: int) -> Line:
 
 
 def _age(session: SessionView, frame: Frame, cells: int) -> Line:
-    # What is in flight happens now, however long ago its turn began: the order says the same.
-    return span("now" if session.in_flight else times.ago(session.last_activity, frame.now), Tone.DIM)
+    # As the order has it: else rows that keep their places would seem to stand in none.
+    return span("now" if _activity(session, frame) == 0 else times.ago(session.last_activity, frame.now), Tone.DIM)
 
 
 def _profile_width(session: SessionView, frame: Frame) -> int:

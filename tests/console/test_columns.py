@@ -81,6 +81,8 @@ def test_the_default_order_is_the_most_recent_first_and_its_arrow_rises_with_the
     assert not sessions.DEFAULT_ORDER.falling
     assert arrow(sessions.DEFAULT_ORDER, FRAME) == "▲"
     ages = shown("activity", sessions.DEFAULT_ORDER)
+    # What is in flight or was within a quarter of a minute is "now": such rows keep their places.
+    assert ages == ["now", "now", "now", "31s ago", "1m ago", "12m ago", "3h ago"]
     assert (ages[0], ages[-1]) == ("now", "3h ago")
 
 
