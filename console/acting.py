@@ -5,6 +5,7 @@ Reversible acts go at once and offer undo; the others ask. What an act does is t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.screens.confirm import ConfirmScreen
@@ -31,19 +32,30 @@ if TYPE_CHECKING:
 _UNDO_KEPT = 20
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """An act that was carried out. before: what stood there, which undo brings back."""
+
+    act_id: str
+    words: str
+    before: str
+
+
 class ActingDesk:
     """Each method is about the identity it is given, which is the one under the cursor when the key was pressed."""
 
     def __init__(self, app: FailoverApp) -> None:
         self._app = app
-        self._undoable: list[tuple[str, str]] = []
+        self._undoable: list[_Done] = []
+        self.not_undoable: str | None = None
+        """The last act, when it was one that cannot be taken back."""
         self.service = ServiceDesk(app, self._confirmed)
 
     @property
     def undo_words(self) -> str | None:
         """What `u` would take back: this console's last act, else what the engine names."""
         if self._undoable:
-            return self._undoable[-1][1]
+            return self._undoable[-1].words
         snapshot = self._app.link.snapshot
         return snapshot.undo[1] if snapshot is not None and snapshot.undo is not None else None
 
@@ -189,14 +201,19 @@ class ActingDesk:
         self._ask(consequences.probe(session, frame), session.key, lambda: self.send(Probe(session.key), f"probe {session.key}", sure=True))
 
     def undo(self) -> None:
+        words = self.undo_words
+        if words is None:
+            return
+        if self.not_undoable is not None:
+            # Whoever presses it now means the last act, not the one before.
+            self._app.say(f"{self.not_undoable} has no undo; {self._app.key_of('undo')} again undoes {words}", "warning")
+            self.not_undoable = None
+            return
+        snapshot = self._app.link.snapshot
         if self._undoable:
-            act_id, words = self._undoable[-1]
-        else:
-            snapshot = self._app.link.snapshot
-            if snapshot is None or snapshot.undo is None:
-                return
-            act_id, words = snapshot.undo
-        self.send(Undo(act_id), f"undo {words}")
+            self.send(Undo(self._undoable[-1].act_id), f"undo {words}")
+        elif snapshot is not None and snapshot.undo is not None:
+            self.send(Undo(snapshot.undo[0]), f"undo {words}")
 
     def _ask(self, question: Question, key: SessionKey, then: Callable[[], None]) -> None:
         def answered(yes: bool | None) -> None:
@@ -216,9 +233,10 @@ class ActingDesk:
             question = consequences.stale(f"{words[:1].upper()}{words[1:]}?", frame)
             self._app.push_screen(ConfirmScreen(question), lambda yes: self.send(act, words, sure=True) if yes else None)
             return
-        self._app.run_worker(self._send(act, words), name=f"act-{act.act}", exit_on_error=False)
+        before = consequences.standing(act, frame)
+        self._app.run_worker(self._send(act, words, before), name=f"act-{act.act}", exit_on_error=False)
 
-    async def _send(self, act: Act, words: str) -> None:
+    async def _send(self, act: Act, words: str, before: str) -> None:
         try:
             result = await self._app.operations.act(act, self._app.by)
         except FailoverError as error:
@@ -227,18 +245,22 @@ class ActingDesk:
             # Not its text: what is unexpected may quote a request.
             self._app.say(f"{words}: {type(error).__name__} while sending it; look at the notices before trying again", "error")
         else:
-            self._told(act, words, result)
+            self._told(act, _Done(result.act_id or "", words, before), result)
         self._app.link.nudge()
 
-    def _told(self, act: Act, words: str, result: ActResult) -> None:
+    def _told(self, act: Act, done: _Done, result: ActResult) -> None:
+        again = ""
         if isinstance(act, Undo):
+            again = next((f"; again: {known.before}" for known in self._undoable if known.act_id == act.act_id and known.before), "")
             # Taken back or not any more possible: either way it is not offered again.
-            self._undoable = [item for item in self._undoable if item[0] != act.act_id]
+            self._undoable = [known for known in self._undoable if known.act_id != act.act_id]
         if not result.ok:
-            self._app.say(result.message or f"{words}: refused", "warning")
+            self._app.say(result.message or f"{done.words}: refused", "warning")
             return
-        offer = ""
-        if result.undoable and result.act_id is not None:
-            self._undoable = [*self._undoable, (result.act_id, words)][-_UNDO_KEPT:]
-            offer = f"  ({self._app.key_of('undo')} takes it back)"
-        self._app.say(f"{result.message or words}{offer}", "information" if result.outcome in (None, "ok") else "warning")
+        if isinstance(act, Reset | Probe | BulkReturn):
+            self.not_undoable = done.words
+        elif result.undoable and done.act_id:
+            self.not_undoable = None
+            self._undoable = [*self._undoable, done][-_UNDO_KEPT:]
+            again = f"  ({self._app.key_of('undo')} undoes it)"
+        self._app.say(f"{result.message or done.words}{again}", "information" if result.outcome in (None, "ok") else "warning")

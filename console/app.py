@@ -9,7 +9,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -19,21 +18,27 @@ from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.filter import ANSIToTruecolor, LineFilter, NoColor
+from textual.notifications import Notification, Notify
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import WorkType
 
 from console import clipboard, insight, palette
 from console.acting import ActingDesk
-from console.actions import complaints, key_name, resolve
+from console.actions import key_name
 from console.around import Around
 from console.cli.crash import write_details
+from console.driver import ConsoleDriver
 from console.exporting import export
+from console.keymap import complaints, pressed, resolve, textual_keymap
 from console.link import REFRESH_S, Link
+from console.presence import Baseline, Presence
 from console.ringing import Ringing
 from console.screens.confirm import ConfirmScreen
 from console.screens.faults import FaultScreen
 from console.screens.form import FormScreen
 from console.screens.live import LiveScreen
+from console.screens.modal import Modal
 from console.screens.order import OrderScreen
 from console.screens.picker import PickerScreen
 from console.screens.text import TextScreen
@@ -56,15 +61,9 @@ from engine.domain.snapshot import Snapshot
 
 Severity = Literal["information", "warning", "error"]
 _TOAST_S = 6.0
+_BRIEF_S = 2.0
+_NAMED_EVERY_MS = 1_000
 _PREVIEW_PAUSE_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """What was there at a key press, for `i`."""
-
-    snapshot: Snapshot | None = None
-    seq: int = 0
 
 
 class FailoverApp(App[str], inherit_bindings=False):
@@ -100,7 +99,7 @@ class FailoverApp(App[str], inherit_bindings=False):
         around: Around | None = None,
     ) -> None:
         plain = "NO_COLOR" in os.environ if no_color is None else no_color
-        super().__init__(ansi_color=True if plain else None)
+        super().__init__(driver_class=ConsoleDriver, ansi_color=True if plain else None)
         if plain and not self.no_color:
             # Textual looks at the environment only; asked for by option, it is the same filter.
             self.no_color = True
@@ -128,10 +127,11 @@ class FailoverApp(App[str], inherit_bindings=False):
         self._ticks = ticker
         self._copy_file = copy_file
         self._held: tuple[Snapshot, int, FeedLog, int] | None = None
-        self._baseline = Baseline()
-        self.before_key = Baseline()
+        self.presence = Presence()
+        self._brief: Notification | None = None
+        self._named_at = 0
         self.live = LiveScreen()
-        self.set_keymap({name: ",".join(self.actions[name].keys) for name in keymap or {} if name in self.actions})
+        self.set_keymap(textual_keymap(self.actions))
 
     def get_default_screen(self) -> LiveScreen:
         return self.live
@@ -176,7 +176,7 @@ class FailoverApp(App[str], inherit_bindings=False):
             age_ms=link.age_ms,
             behind=behind,
             trouble=link.trouble or "",
-            since_key=len(feed.after(self._baseline.seq)) if self._baseline.snapshot is not None else 0,
+            since_key=len(feed.after(self.presence.since.seq)) if self.presence.since.snapshot is not None else 0,
             read_only=self._read_only,
         )
 
@@ -202,8 +202,7 @@ class FailoverApp(App[str], inherit_bindings=False):
         snapshot = self.link.snapshot
         if snapshot is not None and self._held is None:
             self.feed = self.feed.merged(snapshot.feed)
-            if self._baseline.snapshot is None:
-                self._baseline = self.before_key = Baseline(snapshot, self.feed.last_seq)
+            self.presence.began(Baseline(snapshot, self.feed.last_seq))
         if not self.live.is_mounted:
             return
         frame = self.frame()
@@ -253,8 +252,23 @@ class FailoverApp(App[str], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
-            self.before_key, self._baseline = self._baseline, Baseline(self.link.snapshot, self.feed.last_seq)
+            self.presence.key(self.clock(), Baseline(self.link.snapshot, self.feed.last_seq))
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            event.text = literal(event.text.strip(), ascii_only=self.look.ascii_only)
+            if not isinstance(self.focused, Input):
+                self.say(f"pasted text is not taken for keys; {self._where_keys_are()}", brief=True)
         await super().on_event(event)
+
+    def on_key(self, event: events.Key) -> None:
+        """A key came by that no field took; if it is bound to nothing either, that is said, once a second at most."""
+        name = pressed(event.key, event.character, ascii_only=self.look.ascii_only)
+        if name is None or event.key in self.screen.active_bindings or self.clock() - self._named_at < _NAMED_EVERY_MS:
+            return
+        self._named_at = self.clock()
+        self.say(f"{name} does nothing here; {self._where_keys_are()}", "warning", brief=True)
+
+    def _where_keys_are(self) -> str:
+        return self.screen.ways_out if isinstance(self.screen, Modal) else f"{self.key_of('help')} lists the keys"
 
     def do(self, action_id: str, now: Situation) -> None:
         """An action of the live screen that is no matter of panes and focus."""
@@ -326,12 +340,21 @@ class FailoverApp(App[str], inherit_bindings=False):
 
     # Words to the operator.
 
-    def say(self, text: str, severity: Severity = "information") -> None:
-        """A toast. The text may be foreign: it is drawn as it stands, never as markup."""
-        self.notify(literal(text, ascii_only=self.look.ascii_only), severity=severity, timeout=_TOAST_S, markup=False)
+    def say(self, text: str, severity: Severity = "information", *, brief: bool = False) -> None:
+        """A toast. The text may be foreign: it is drawn as it stands, never as markup. brief: it goes soon, and the next such takes its
+        place. The same words twice are one toast."""
+        words = literal(text, ascii_only=self.look.ascii_only)
+        for shown in [n for n in self._notifications if n.message == words or (brief and n is self._brief)]:
+            self._unnotify(shown, refresh=False)
+        toast = Notification(words, severity=severity, timeout=_BRIEF_S if brief else _TOAST_S, markup=False)
+        if brief:
+            self._brief = toast
+        self.post_message(Notify(toast))
 
     def key_of(self, action_id: str) -> str:
-        return key_name(self.actions[action_id].keys[0], ascii_only=self.look.ascii_only)
+        """The key to name in a sentence; the palette's way for an action that has none."""
+        keys = self.actions[action_id].keys
+        return key_name(keys[0], ascii_only=self.look.ascii_only) if keys else f":{self.actions[action_id].label}"
 
     def copy_text(self, text: str | None) -> None:
         """To the clipboard and the copy file, masked and harmless."""

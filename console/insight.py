@@ -37,9 +37,10 @@ def open_text(app: FailoverApp, action_id: str, now: Situation) -> None:
         case "why" if now.session is not None:
             _open_why(app, now.session.key)
         case "since":
-            before, feed = app.before_key, app.feed.after(app.before_key.seq)
+            before = app.presence.look()
+            feed = app.feed.after(before.seq)
             screen = TextScreen(
-                "What happened since the last key", lambda frame, _: changes.draw(before.snapshot, frame, feed), app.frame()
+                "What happened since you last looked", lambda frame, _: changes.draw(before.snapshot, frame, feed), app.frame()
             )
             app.push_screen(screen)
         case "help":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import insight
-from console.actions import Action, Scope, keys_text
+from console.actions import Action, Scope, key_name, keys_text
 from console.screens.picker import Choice, PickerScreen
 from console.view import consequences
 from console.view.availability import Situation, unavailable
@@ -23,7 +23,7 @@ _SLASH = (
     ("/status", "what the session is on, and why"),
 )
 _NAMES = 18
-_HIDDEN = frozenset({"palette", "up", "down", "top", "bottom", "page_up", "page_down"})
+_HIDDEN = frozenset({"palette"})
 
 
 def open_palette(app: FailoverApp, now: Situation) -> None:
@@ -42,17 +42,27 @@ def open_palette(app: FailoverApp, now: Situation) -> None:
 
 
 def _actions(app: FailoverApp, text: str, now: Situation) -> list[Choice]:
+    ranked = [(_rank(action, text), action) for action in app.actions.values() if action.scope is Scope.LIVE and action.id not in _HIDDEN]
+    return [_choice(app, action, now) for rank, action in sorted(ranked, key=lambda item: item[0] or 0) if rank is not None]
+
+
+def _rank(action: Action, text: str) -> int | None:
+    """How well it fits what was typed, 0 best: its key, its name, what it is called elsewhere, its sentence. None: not at all."""
+    word = text.casefold()
     test = matcher(text)
-    found = [
-        action
-        for action in app.actions.values()
-        if action.scope is Scope.LIVE
-        and action.id not in _HIDDEN
-        and (test is None or test(f"{action.label} {action.id} {action.help}".casefold()))
-    ]
-    # A name that begins with what was typed comes before a sentence that only contains it.
-    found.sort(key=lambda action: not action.label.startswith(text.casefold()))
-    return [_choice(app, action, now) for action in found]
+    if test is None:
+        return 0
+    names = (action.label.casefold(), action.id)
+    if text in map(key_name, action.keys) or word in names:
+        return 0
+    if any(name.startswith(word) for name in names):
+        return 1
+    also = action.also.casefold().split()
+    if word in also:
+        return 2
+    if any(known.startswith(word) for known in also):
+        return 3
+    return 4 if test(f"{action.label} {action.id} {action.also} {action.help}".casefold()) else None
 
 
 def _choice(app: FailoverApp, action: Action, now: Situation) -> Choice:
@@ -63,7 +73,8 @@ def _choice(app: FailoverApp, action: Action, now: Situation) -> Choice:
         *pad(span(keys_text(action, ascii_only=app.look.ascii_only), Tone.DIM if refusal else Tone.INFO), 11),
         (action.help, Tone.DIM if refusal else Tone.TEXT),
     )
-    return Choice(action.id, line, action.help, refusal)
+    hint = f"Takes back: {now.frame.look.safe(now.undo)}" if action.id == "undo" and now.undo is not None else action.help
+    return Choice(action.id, line, f"{hint}  (console.keys: {action.id})", refusal)
 
 
 def _commands(text: str, now: Situation) -> list[Choice]:

@@ -11,6 +11,7 @@ import click
 
 from console.cli import options
 from console.cli.output import LONG, hint, say, say_json
+from console.keymap import complaints
 from console.view.text import literal
 from engine.config.files import find_config, read_config
 from engine.config.problems import path
@@ -41,7 +42,8 @@ def check(context: click.Context, target: options.Target, as_json: bool) -> None
     try:
         file = find_config(target.config, os.environ)
         loaded = read_config(file, os.environ)
-        settings, notes, warnings = loaded.settings, loaded.notes, (*loaded.warnings, *unresolved(loaded.settings))
+        settings, notes = loaded.settings, loaded.notes
+        warnings = (*loaded.warnings, *unresolved(loaded.settings), *complaints(loaded.settings.console.keys))
     except ConfigError as error:
         problems, next_step = error.problems, error.next_step
     source = str(file or target.config or NO_FILE)

@@ -131,12 +131,9 @@ class Pane(Vertical):
         """As many as the style gives the note."""
         return [self.note_line(frame, cells)]
 
-    def jump(self, step: int) -> bool:
-        """To the next problem in that direction; False when there is none left here."""
-        return False
-
-    def problem_under_cursor(self) -> bool:
-        return False
+    def problems(self) -> list[int]:
+        """The rows that somebody should look at."""
+        return []
 
     # The filter.
 

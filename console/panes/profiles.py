@@ -58,11 +58,5 @@ class ProfilesPane(Pane):
     def note_line(self, frame: Frame, cells: int) -> Line:
         return profiles.summary(self.selected, frame, cells) if self.selected is not None else EMPTY
 
-    def jump(self, step: int) -> bool:
-        place = self.table.find(states.profile_problem, step)
-        if place is not None:
-            self.table.move_to(place)
-        return place is not None
-
-    def problem_under_cursor(self) -> bool:
-        return self.selected is not None and states.profile_problem(self.selected)
+    def problems(self) -> list[int]:
+        return [place for place, profile in enumerate(self.table.items) if states.profile_problem(profile)]

@@ -43,11 +43,5 @@ class SessionsPane(Pane):
     def note_line(self, frame: Frame, cells: int) -> Line:
         return sessions.summary(self.selected, frame, cells) if self.selected is not None else EMPTY
 
-    def jump(self, step: int) -> bool:
-        place = self.table.find(states.session_problem, step)
-        if place is not None:
-            self.table.move_to(place)
-        return place is not None
-
-    def problem_under_cursor(self) -> bool:
-        return self.selected is not None and states.session_problem(self.selected)
+    def problems(self) -> list[int]:
+        return [place for place, session in enumerate(self.table.items) if states.session_problem(session)]

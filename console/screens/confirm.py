@@ -46,6 +46,10 @@ class ConfirmScreen(Modal[bool]):
         self._later = later
         self.subject = subject
 
+    @property
+    def ways_out(self) -> str:
+        return f"y: {self._question.verb}, esc: cancel"
+
     def compose(self) -> ComposeResult:
         paint = paint_of(self.app)
         question = self._question

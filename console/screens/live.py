@@ -73,6 +73,8 @@ class LiveScreen(Screen[None]):
             "right": lambda: self._sideways(_RIGHT, 1),
             "next_problem": lambda: self._problem(1),
             "previous_problem": lambda: self._problem(-1),
+            "next_match": lambda: self._match(1),
+            "previous_match": lambda: self._match(-1),
             "next_pane": lambda: self._step(1),
             "previous_pane": lambda: self._step(-1),
             **{f"pane_{number}": partial(self.go_to, pane) for number, pane in enumerate(_ORDER, 1)},
@@ -128,15 +130,14 @@ class LiveScreen(Screen[None]):
         self.banner.show([part for line in lines for part in wrap(((" ", Tone.TEXT), *line), max(20, cells - 1), 1)])
         if self.layout_now is Layout.TABS:
             self.facts.show(facts.draw(frame, cells))
-            self._show_tabs(frame, cells)
+            self.tabs.show([footer.tabs(self.open_pane, self._counts(), cells)])
         self.keys.show([footer.draw(self.console.actions, self.situation(), cells)])
         if self.layout_now is Layout.TINY:
             self.small.show([span(too_small(cells, self.app.size.height), Tone.WARN)])
 
-    def _show_tabs(self, frame: Frame, cells: int) -> None:
+    def _counts(self) -> dict[str, str]:
         new = f"+{self.notices.unread}" if self.notices.unread else str(self.notices.total())
-        counts = {"sessions": str(self.sessions.total()), "profiles": str(self.profiles.total()), "notices": new}
-        self.tabs.show([footer.tabs(self.open_pane, counts, frame, cells)])
+        return {"sessions": str(self.sessions.total()), "profiles": str(self.profiles.total()), "notices": new}
 
     def situation(self) -> Situation:
         """What is under the cursor now; acts are judged and aimed by it."""
@@ -148,7 +149,9 @@ class LiveScreen(Screen[None]):
             session=frame.session(self.selected_session),
             profile=frame.profile(profile),
             notice=self.notices.selected,
+            filtered=bool(self.panes[self.open_pane].filter_text),
             undo=self.console.acting.undo_words,
+            last_act=self.console.acting.not_undoable,
             demo=self.console.around.director is not None,
             tour=self.console.tour is not None and not self.console.tour.over,
             may_suspend=self.console.around.may_suspend,
@@ -223,19 +226,34 @@ class LiveScreen(Screen[None]):
         self.notices.update(self._frame)
 
     def _problem(self, step: int) -> None:
-        """In this pane, then in the other of the two that have problems."""
-        here = self.open_pane if self.open_pane in ("sessions", "profiles") else "sessions"
-        other = "profiles" if here == "sessions" else "sessions"
-        if here == self.open_pane and self.panes[here].jump(step):
+        """Round through Sessions, then Profiles."""
+        places = [(pane, row) for pane in ("sessions", "profiles") for row in self.panes[pane].problems()]
+        if not places:
+            self.console.say("no problems: every session is on its model, no profile is out", brief=True)
             return
-        for name in (other, here):
-            pane = self.panes[name]
-            pane.lines.move_to(0 if step > 0 else len(pane.lines.items) - 1)
-            test_here = pane.problem_under_cursor()
-            if test_here or pane.jump(step):
-                self.go_to(name)
-                return
-        self.console.say("no problem to go to: every session is on its model, no profile is out")
+        # From another pane the first is next, and the last before it.
+        here = (
+            (_ORDER.index(self.open_pane), self.panes[self.open_pane].lines.place)
+            if self.open_pane in ("sessions", "profiles")
+            else (-1, 0)
+        )
+        ranks = [(_ORDER.index(pane), row) for pane, row in places]
+        if step > 0:
+            found = next((n for n, rank in enumerate(ranks) if rank > here), 0)
+        else:
+            found = next((n for n in reversed(range(len(ranks))) if ranks[n] < here), len(ranks) - 1)
+        pane, row = places[found]
+        self.go_to(pane)
+        self.panes[pane].lines.move_to(row)
+        self.console.say(f"problem {found + 1} of {len(places)}", brief=True)
+
+    def _match(self, step: int) -> None:
+        """Every row that is shown is one that the filter lets through."""
+        lines = self.panes[self.open_pane].lines
+        count = len(lines.items)
+        if count:
+            lines.move_to((lines.place + step) % count)
+        self.console.say(f"match {lines.place + 1} of {count}" if count else "nothing matches", brief=True)
 
     # Messages.
 
@@ -256,6 +274,22 @@ class LiveScreen(Screen[None]):
     @on(LineList.Opened)
     def _opened(self) -> None:
         self.action_press("detail")
+
+    @on(LineTable.HeadClicked)
+    def _head_clicked(self, event: LineList.HeadClicked) -> None:
+        self._sort(lambda table: table.sort_by_cell(event.cell))
+
+    @on(Bar.Clicked, "#keys")
+    def _key_clicked(self, event: Bar.Clicked) -> None:
+        action = footer.key_at(event.cell, self.console.actions, self.situation(), self.app.size.width)
+        if action is not None:
+            self.action_press(action)
+
+    @on(Bar.Clicked, "#tabs")
+    def _tab_clicked(self, event: Bar.Clicked) -> None:
+        pane = footer.tab_at(event.cell, self.open_pane, self._counts(), self.app.size.width)
+        if pane is not None:
+            self.go_to(pane)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         for name, pane in self.panes.items():

@@ -15,6 +15,11 @@ class Modal(ModalScreen[T]):
 
     _left = False
 
+    @property
+    def ways_out(self) -> str:
+        """What the operator is told who pressed a key that means nothing here."""
+        return "esc goes back"
+
     def dismiss(self, result: T | None = None) -> AwaitComplete:
         if self._left or not self.is_active:
             return AwaitComplete()

@@ -13,15 +13,18 @@ from engine.domain.snapshot import FeedEntry, ProfileView, SessionView
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is under the cursor. pane: sessions, profiles, notices or chain. undo: what the last act was, if it can go back. demo, tour,
-    may_suspend: what this console was started with."""
+    """What is under the cursor. pane: sessions, profiles, notices or chain. filtered: the pane has a filter. undo: the
+    act that would be taken back. last_act: the one that was done last, if it has no undo. demo, tour, may_suspend: what this console was
+    started with."""
 
     frame: Frame
     pane: str = "sessions"
     session: SessionView | None = None
     profile: ProfileView | None = None
     notice: FeedEntry | None = None
+    filtered: bool = False
     undo: str | None = None
+    last_act: str | None = None
     demo: bool = False
     tour: bool = False
     may_suspend: bool = False
@@ -63,8 +66,12 @@ def _particular(action_id: str, now: Situation) -> str | None:
             return "no session is on a fallback"
         case "order" if now.profile is None and session is None:
             return "order works on a provider: put the cursor on one of its profiles (2)"
+        case "undo" if now.undo is None and now.last_act is not None:
+            return f"{frame.look.safe(now.last_act)} has no undo, and nothing before it can be taken back"
         case "undo" if now.undo is None:
             return "there is no act to undo"
+        case "next_match" | "previous_match" if not now.filtered:
+            return f"{action_id.partition('_')[0]} match: there is no filter here; / sets one"
         case "detail" if now.pane == "sessions" and session is None:
             return "there is no row here"
         case "detail" if now.pane == "profiles" and profile is None:

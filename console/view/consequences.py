@@ -10,6 +10,7 @@ from console.view import states, times
 from console.view.frame import Frame
 from console.view.lines import Line, Tone, join, pad, span
 from console.view.text import width
+from engine.domain.acts import Act, Clear, Pin, SelectModel, SetOff, SetOn, SetOrder, Unpin
 from engine.domain.ids import provider_of
 from engine.domain.snapshot import ProfileState, ProfileView, SessionView
 
@@ -34,7 +35,9 @@ def reset(session: SessionView, frame: Frame) -> Question:
     lines = [span("Clears " + (", ".join(goes) if goes else "auto override, pins and notice state (none is set now)") + ".")]
     lines.append(span("The session gets a new session id: applications start a new conversation."))
     if session.source == "user":
-        lines.append(span(f"The user's model selection {safe(session.selected)} stays.", Tone.DIM))
+        lines.append(span(f"Stays: the user's model selection {safe(session.selected)} (m, then default, clears it).", Tone.WARN))
+    if (card := frame.profile(session.profile)) is not None and card.window is not None:
+        lines.append(span(f"Stays: {safe(card.profile)} is {card.state.value} for everyone (c in Profiles clears it).", Tone.DIM))
     lines.append(span("There is no undo.", Tone.WARN))
     return Question(f"Reset {safe(session.key)}?", (*lines, *_in_flight(session)), "reset")
 
@@ -73,6 +76,29 @@ def all_back(frame: Frame) -> Question:
     lines += [span(f"  {safe(ref)}: {count} session{'s' if count != 1 else ''} come back if it answers") for ref, count in held.items()]
     lines.append(span("Sessions whose primary fails stay where they are. There is no undo.", Tone.DIM))
     return Question("Bring all sessions back to their primaries?", tuple(lines), "bring back")
+
+
+def standing(act: Act, frame: Frame) -> str:
+    """What an act that can be taken back is about to replace, in a few words; empty where nothing is known."""
+    safe = frame.look.safe
+    match act:
+        case Pin() | Unpin() if (session := frame.session(act.session)) is not None:
+            pin = f"with the {safe(session.pin_source)} pin on {safe(session.profile)}" if session.pin_source else "without a pin"
+            return f"{safe(session.key)} {pin}"
+        case SelectModel() if (session := frame.session(act.session)) is not None:
+            model = f"{safe(session.selected)} selected" if session.source == "user" else "no model selected"
+            return f"{safe(session.key)} with {model}"
+        case Clear() if (profile := frame.profile(act.profile)) is not None:
+            return f"{safe(profile.profile)} {profile.state.value}"
+        case SetOff():
+            return f"{safe(act.target)} in service"
+        case SetOn():
+            return f"{safe(act.target)} out of service"
+        case SetOrder() if frame.snapshot is not None:
+            known = next((order for order in frame.snapshot.orders if order.provider == act.provider), None)
+            return f"the order {', '.join(safe(p) for p in known.profiles)}" if known is not None else ""
+        case _:
+            return ""
 
 
 def stale(question: str, frame: Frame) -> Question:

@@ -24,7 +24,7 @@ class Truth(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Frame:
     """now: the engine's clock, estimated, epoch ms. age_ms: of the snapshot, in real time. behind: events since a frozen view.
-    trouble: what the engine's absence was told as. since_key: feed entries since the last key press."""
+    trouble: what the engine's absence was told as. since_key: feed entries since the operator last looked."""
 
     snapshot: Snapshot | None
     now: int

@@ -71,7 +71,7 @@ def _parts(frame: Frame, snapshot: Snapshot | None) -> list[tuple[int, Line]]:
         (12, span(f"config gen {snapshot.config_generation}", Tone.DIM)),
     ]
     if frame.since_key:
-        parts.append((11, span(f"i: {frame.since_key} new since last key", Tone.INFO)))
+        parts.append((11, span(f"i: {frame.since_key} new since you looked", Tone.INFO)))
     return parts
 
 

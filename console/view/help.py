@@ -31,15 +31,17 @@ _STATES = {
 
 
 def draw(actions: Mapping[str, Action], now: Situation) -> tuple[Line, ...]:
+    """What applies here under its headings, then what does not, with the reason: nobody has to read past what they cannot press."""
     ascii_only = now.frame.look.ascii_only
-    lines: list[Line] = [span(_PANE_WORDS.get(now.pane, ""), Tone.TEXT)]
+    lines: list[Line] = [span(_PANE_WORDS.get(now.pane, ""), Tone.TEXT), _about(now)]
+    refused = {action.id: reason for action in actions.values() if (reason := unavailable(action, now)) is not None}
     for section, members in sections(actions.values()).items():
-        lines += [(), span(section, Tone.HEAD)]
-        for action in members:
-            reason = unavailable(action, now)
-            keys = pad(span(keys_text(action, ascii_only=ascii_only), Tone.DIM if reason else Tone.STRONG), KEYS)
-            text: Line = (*keys, (action.help, Tone.DIM if reason else Tone.TEXT))
-            lines.append((*text, (f"  ({reason})", Tone.DIM)) if reason else text)
+        here = [action for action in members if action.id not in refused]
+        lines += [(), span(section, Tone.HEAD), *(_line(action, Tone.STRONG, Tone.TEXT, ascii_only) for action in here)]
+    if refused:
+        lines += [(), span("Not here, and why", Tone.HEAD)]
+        for name, reason in refused.items():
+            lines += [_line(actions[name], Tone.DIM, Tone.DIM, ascii_only), ((" " * KEYS, Tone.DIM), (reason, Tone.WARN))]
     lines += [(), span("States of a profile", Tone.HEAD)]
     for state, meaning in _STATES.items():
         glyph = states.glyph_of(state, now.frame.look.glyphs)
@@ -52,3 +54,16 @@ def draw(actions: Mapping[str, Action], now: Situation) -> tuple[Line, ...]:
         ((f"{glyphs.committed} {'committed':<{KEYS - 2}}", Tone.DIM), ("content has gone out: it cannot fail over any more", Tone.TEXT)),
     ]
     return tuple(lines)
+
+
+def _about(now: Situation) -> Line:
+    look = now.frame.look
+    words = [f"the session {look.safe(now.session.key)}"] if now.session is not None else []
+    words += [f"the profile {look.safe(now.profile.profile)}"] if now.profile is not None else []
+    return span(f"Acts are about {' and '.join(words)}, under the cursor." if words else "", Tone.DIM)
+
+
+def _line(action: Action, key: Tone, text: Tone, ascii_only: bool) -> Line:
+    keys = keys_text(action, ascii_only=ascii_only) or f":{action.label}"
+    # Keys of one's own may take more room than the column has.
+    return (*(pad(span(keys, key), KEYS) if len(keys) < KEYS else span(f"{keys} ", key)), (action.help, text))

@@ -79,13 +79,28 @@ def join(parts: Iterable[Line], separator: str = "  ", tone: Tone = Tone.DIM) ->
 def fit_parts(parts: Iterable[tuple[int, Line]], cells: int, separator: str = "  ", *, least: int = 1) -> Line:
     """The parts in order, those with the highest rank dropped first until the rest fits. A part is shown whole or not at all, except
     that `least` parts stay in any case."""
+    return join((part for _, part in kept_parts(parts, cells, separator, least=least)), separator)
+
+
+def kept_parts(parts: Iterable[tuple[int, Line]], cells: int, separator: str = "  ", *, least: int = 1) -> list[tuple[int, Line]]:
+    """Those that `fit_parts` joins, with their ranks."""
     kept = [(rank, part) for rank, part in parts if any(text for text, _ in part)]
     while len(kept) > least:
         total = sum(line_width(part) for _, part in kept) + len(separator) * (len(kept) - 1)
         if total <= cells:
             break
         kept.remove(max(kept, key=lambda item: item[0]))
-    return join((part for _, part in kept), separator)
+    return kept
+
+
+def name_at(cell: int, parts: Iterable[tuple[str, Line]], separator: str = "  ") -> str | None:
+    """The name of the part that stands at a cell of the joined parts."""
+    left = 0
+    for name, part in parts:
+        if left <= cell < left + line_width(part):
+            return name
+        left += line_width(part) + len(separator)
+    return None
 
 
 def changed_cells(old: Line, new: Line) -> list[tuple[int, int]]:

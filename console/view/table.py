@@ -125,6 +125,16 @@ def draw_head(columns: Mapping[str, Column[Any]], widths: Widths, order: Order |
     return tuple(out)
 
 
+def column_at(columns: Mapping[str, Column[Any]], widths: Widths, cell: int) -> str | None:
+    """The column that stands at a cell of a row, with the gap before it."""
+    right = 0
+    for place, (name, cells) in enumerate(widths):
+        right += cells + (len(columns[name].gap) if place else 0)
+        if 0 <= cell < right:
+            return name
+    return None
+
+
 def arrange(items: Sequence[T], columns: Sequence[Column[T]], order: Order, key: Callable[[T], str], frame: Frame) -> list[T]:
     """The items in order; ties by key, so that equals never change places; what has nothing to show in that column last."""
     by = next((c.sort for c in columns if c.id == order.column and c.sort), None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -16,6 +18,18 @@ class Bar(Widget):
     """Shows lines of the view; its height is that of its style, or of its lines with `height: auto`."""
 
     ALLOW_SELECT = False
+
+    class Clicked(Message):
+        """Somebody clicked on a cell of the first line."""
+
+        def __init__(self, bar: Bar, cell: int) -> None:
+            super().__init__()
+            self.bar = bar
+            self.cell = cell
+
+        @property
+        def control(self) -> Bar:
+            return self.bar
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -36,6 +50,9 @@ class Bar(Widget):
                 runs = changed_cells(pad(old, cells), pad(new, cells))
                 if runs:
                     self.refresh(*(Region(left, y, count, 1) for left, count in runs))
+
+    def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Clicked(self, event.x))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._lines)

@@ -62,6 +62,13 @@ class LineList(ScrollView, Generic[T], can_focus=True):
     class Opened(Moved):
         """A row was double-clicked."""
 
+    class HeadClicked(Moved):
+        """A cell of the line above the rows was clicked."""
+
+        def __init__(self, lines: LineList[Any], cell: int) -> None:
+            super().__init__(lines)
+            self.cell = cell
+
     def __init__(
         self, key: Callable[[T], str], *, draw: Callable[[T, Frame, int], Line] | None = None, cursor: bool = True, tail: bool = False,
         id: str | None = None,
@@ -78,6 +85,7 @@ class LineList(ScrollView, Generic[T], can_focus=True):
         self._cursor = 0
         self._empty: tuple[Line, ...] = ()
         self._drawn: dict[int, _Drawn] = {}
+        self._marked: int | None = None
 
     # What a subclass may change.
 
@@ -97,6 +105,8 @@ class LineList(ScrollView, Generic[T], can_focus=True):
     def show(self, items: Sequence[T], frame: Frame, empty: tuple[Line, ...] = ()) -> None:
         """Other items, another instant: the cursor stays on its identity, or on its row when that is gone."""
         at_end = self._tail and self._cursor >= len(self.items) - 1
+        # Somebody who scrolled away from the cursor with the wheel is reading there.
+        in_sight = self.top <= self._cursor < self.top + self.page
         anchor = self._key(self.items[self.top]) if self._tail and not at_end and self.top < len(self.items) else None
         self.items, self.frame, self._empty = items, frame, empty
         self._index = {self._key(item): place for place, item in enumerate(items)}
@@ -112,7 +122,7 @@ class LineList(ScrollView, Generic[T], can_focus=True):
         elif anchor is not None:
             # The lines being read stay where they are, also when the oldest were dropped.
             self.scroll_to(y=self._index.get(anchor, 0), animate=False)
-        elif self._with_cursor:
+        elif self._with_cursor and in_sight:
             self._reveal()
         self._paint_changes()
         if self.cursor_key != before:
@@ -159,34 +169,45 @@ class LineList(ScrollView, Generic[T], can_focus=True):
         self.move_to(place)
         return True
 
-    def find(self, test: Callable[[T], bool], step: int) -> int | None:
-        """The next place in the direction of `step` that passes; None when there is none on this side."""
-        places = range(self._cursor + 1, len(self.items)) if step > 0 else range(self._cursor - 1, -1, -1)
-        return next((place for place in places if test(self.items[place])), None)
+    @property
+    def place(self) -> int:
+        """The row of the cursor."""
+        return self._cursor
+
+    def mark(self, place: int | None) -> None:
+        """In a text, which has no cursor: the line that was looked for, brought into sight."""
+        self._marked = place
+        if place is not None and not self.top <= place < self.top + self.page:
+            self.scroll_to(y=max(0, place - self.page // 2), animate=False)
+        self._paint_changes()
 
     # Keys and mouse.
 
     def action_go(self, where: str) -> None:
-        if not self._with_cursor:
-            self._scroll(where)
-            return
-        steps = {"up": -1, "down": 1, "page_up": -self.page, "page_down": self.page, "top": -len(self.items), "bottom": len(self.items)}
-        self.move_to(self._cursor + steps.get(where, 0))
-
-    def _scroll(self, where: str) -> None:
+        # A text keeps a line of the page before in sight.
+        whole, half, every = self.page - (not self._with_cursor), max(1, self.page // 2), len(self.items)
         steps = {
             "up": -1,
+            "page_up": -whole,
+            "half_up": -half,
+            "top": -every,
             "down": 1,
-            "page_up": 1 - self.page,
-            "page_down": self.page - 1,
-            "top": -len(self.items),
-            "bottom": len(self.items),
+            "page_down": whole,
+            "half_down": half,
+            "bottom": every,
         }
-        self.scroll_to(y=max(0, min(self.top + steps.get(where, 0), len(self.items) - self.page)), animate=False)
+        step = steps.get(where, 0)
+        if self._with_cursor:
+            self.move_to(self._cursor + step)
+        else:
+            self.scroll_to(y=max(0, min(self.top + step, len(self.items) - self.page)), animate=False)
 
     def on_click(self, event: events.Click) -> None:
+        if event.y < self.head_height:
+            self.post_message(self.HeadClicked(self, event.x - _GUTTER))
+            return
         place = self.top + event.y - self.head_height
-        if event.y < self.head_height or not 0 <= place < len(self.items) or not self._with_cursor:
+        if not 0 <= place < len(self.items) or not self._with_cursor:
             return
         self.move_to(place)
         if event.chain == 2:
@@ -227,7 +248,7 @@ class LineList(ScrollView, Generic[T], can_focus=True):
         mark = "~" if stale else " "
         gutter = f"{glyphs.cursor if here else mark} " if self._with_cursor else ("~ " if stale else "")
         line = self.draw_item(self.items[place], max(1, cells - len(gutter) - _MARGIN))
-        row = ("cursor" if self.has_focus or not self.can_focus else "away") if here else ""
+        row = ("cursor" if self.has_focus or not self.can_focus else "away") if here else "cursor" if place == self._marked else ""
         return pad(((gutter, Tone.INFO if here else Tone.DIM), *line), cells), row, stale
 
     def render_line(self, y: int) -> Strip:

@@ -63,6 +63,16 @@ class LineTable(LineList[T]):
         name = names[place % len(names)]
         self.order = Order(name, self._by_id[name].falls)
 
+    def sort_by_cell(self, cell: int) -> None:
+        """The column whose title stands at a cell, if it is an order; turned round when it is the one already."""
+        name = table.column_at(self._by_id, self._layout(max(1, self.size.width - 3)), cell)
+        if name is None or self.order is None or self._by_id[name].sort is None:
+            return
+        if name == self.order.column:
+            self.turn_round()
+        else:
+            self.order = Order(name, self._by_id[name].falls)
+
     def turn_round(self) -> None:
         if self.order is not None:
             self.order = Order(self.order.column, not self.order.falling)

@@ -1,4 +1,4 @@
-"""The terminal comes back: a child process draws on a real pty that a test reads, or does not read."""
+"""The terminal comes back: a child process draws on a real pty that a test reads, or does not read (field report M06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A console on the fake engine in a real terminal, for looking at it: `python -m tests.console.drive [--ascii] [--light] [--busy]`."""
+"""A console on the fake engine in a real terminal, for looking at it: `python -m tests.console.drive [--ascii] [--light] [--no-mouse]`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main() -> None:
         utc=True,
         ascii_only="--ascii" in flags,
         theme="light" if "--light" in flags else "ansi" if "--ansi" in flags else "dark",
-    ).run()
+    ).run(mouse="--no-mouse" not in flags)
 
 
 if __name__ == "__main__":

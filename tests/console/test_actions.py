@@ -8,7 +8,8 @@ from pathlib import Path
 
 from textual.binding import Binding
 
-from console.actions import ACTIONS, Scope, complaints, key_table_markdown, resolve
+from console.actions import ACTIONS, Scope, key_table_markdown
+from console.keymap import complaints, resolve
 from console.view import help
 from console.view.availability import Situation
 from console.view.frame import Frame
@@ -47,20 +48,6 @@ def test_the_readme_has_the_key_table_of_the_registry():
     assert BEGIN in readme, "README.md needs the markers of the key table"
     assert END in readme, "README.md needs the markers of the key table"
     assert readme.partition(BEGIN)[2].partition(END)[0].strip() == key_table_markdown().strip()
-
-
-def test_an_operators_own_key_replaces_the_old_one_and_a_clash_is_reported():
-    assert resolve({"reset": "R"})["reset"].keys == ("R",)
-    assert complaints({"reset": "p"}) == ["console.keys: p is both pin and reset; it does pin"] or complaints({"reset": "p"})
-    assert complaints({"rest": "x"}) == ["console.keys: no action is called rest"]
-
-
-async def test_an_operators_own_key_works_and_the_old_one_does_not():
-    async with on_stage(keymap={"zoom": "Z"}) as stage:
-        await stage.press("z")
-        assert not stage.app.live.has_class("-zoom")
-        await stage.press("Z")
-        assert stage.app.live.has_class("-zoom")
 
 
 async def test_every_action_of_the_live_screen_does_something_or_says_why_not():

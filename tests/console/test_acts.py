@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
+from console.actions import ACTIONS, Scope, keys_text
 from console.screens.picker import PickerScreen
+from console.view.lines import plain
 from engine.domain.acts import Clear, Pin, Probe, Reset, SelectModel, Undo, Unpin
 from engine.domain.errors import GatewayUnreachable
 from engine.domain.ids import ProfileId, SessionKey
-from tests.console.fake import NOW, SESSIONS, FakeOperations, session
+from tests.console.fake import NOW, SESSIONS, SNAPSHOT, FakeOperations, session
 from tests.console.screenplay import Stage, on_stage
 
 SUPPORT = SessionKey("support-bot")
@@ -51,13 +54,87 @@ async def test_typing_narrows_the_picker_and_esc_leaves_without_an_act():
 async def test_the_confirmed_act_changes_the_row_and_offers_undo_and_u_takes_it_back():
     async with on_stage(keys=("j", "j", "p", "enter")) as stage:
         await stage.news()
-        assert any("(u takes it back)" in toast for toast in stage.toasts())
+        assert any("(u undoes it)" in toast for toast in stage.toasts())
         assert "work user" in next(line for line in stage.lines() if "◆ support-bot" in line)
         await stage.press("u")
         assert stage.acts[1] == Undo("a1")
+        assert any("again: support-bot with the auto pin on openai:work" in toast for toast in stage.toasts())
         await stage.press("u")
         assert len(stage.acts) == 2
         assert any("no act to undo" in toast for toast in stage.toasts())
+
+
+@pytest.mark.parametrize(
+    ("keys", "before"),
+    [
+        (("j", "j", "P"), "support-bot with the auto pin on openai:work"),
+        (("p", "enter"), "billing-report without a pin"),
+        (("m", "down", "enter"), "billing-report with no model selected"),
+        (("2", "C"), "anthropic:backup disabled"),
+        (("2", "d", "enter", "y"), "anthropic:backup in service"),
+        (("2", "o", "j", "K", "enter"), "the order anthropic:me, anthropic:backup"),
+    ],
+)
+async def test_after_an_undo_it_is_said_what_stands_there_again(keys: tuple[str, ...], before: str):
+    async with on_stage(keys=(*keys, "u")) as stage:
+        assert any(f"again: {before}" in toast for toast in stage.toasts()), stage.toasts()
+
+
+async def test_undo_after_an_act_that_has_none_says_so_and_offers_the_one_before():
+    async with on_stage(keys=("j", "j", "P", "r", "y", "u")) as stage:
+        assert any("reset support-bot has no undo; u again undoes unpin support-bot" in toast for toast in stage.toasts())
+        assert stage.acts == [Unpin(SUPPORT), Reset(SUPPORT)]
+        await stage.press("u")
+        assert stage.acts[2] == Undo("a1")
+
+
+async def test_undo_after_an_act_that_has_none_and_with_none_before_says_why():
+    async with on_stage(keys=("j", "j", "f", "y", "u")) as stage:
+        assert any("probe support-bot has no undo, and nothing before it" in toast for toast in stage.toasts())
+
+
+async def test_the_palette_names_what_undo_would_take_back():
+    async with on_stage(keys=("j", "j", "P", "colon")) as stage:
+        await stage.type("undo")
+        assert "Takes back: unpin support-bot" in stage.hint()
+
+
+async def test_the_reset_dialog_names_what_stays_and_how_to_clear_that():
+    strict = session("main", selected="openai/gpt-5.5", active="openai/gpt-5.5", source="user", profile=ProfileId("anthropic:me"))
+    async with on_stage(FakeOperations(replace(SNAPSHOT, sessions=(strict,))), keys=("r",)) as stage:
+        assert "model selection openai/gpt-5.5 (m, then default, clears it)" in stage.text()
+        assert "anthropic:me is cooldown for everyone (c in Profiles clears it)" in stage.text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        *(("sessions", "pane_1"), ("events", "pane_3"), ("q", "quit"), ("q!", "quit"), ("pin", "pin"), ("p", "pin"), ("describe", "why")),
+        *(
+            ("logs", "why"),
+            ("revert", "undo"),
+            ("cordon", "off"),
+            ("unblock", "clear"),
+            ("yank", "copy"),
+            ("skin", "theme"),
+            ("search", "filter"),
+        ),
+    ],
+)
+async def test_the_palette_finds_by_key_by_name_and_by_what_people_call_it_elsewhere(typed: str, found: str):
+    async with on_stage(keys=("colon",)) as stage:
+        await stage.type(typed)
+        assert isinstance(stage.app.screen, PickerScreen)
+        assert stage.app.screen.list.items[0].id == found
+
+
+async def test_the_palette_lists_every_action_of_the_live_screen_with_its_key():
+    async with on_stage(keys=("colon",)) as stage:
+        assert isinstance(stage.app.screen, PickerScreen)
+        listed = {choice.id: plain(choice.line) for choice in stage.app.screen.list.items}
+        for action in ACTIONS:
+            if action.scope is Scope.LIVE and action.id != "palette":
+                assert keys_text(action) in listed[action.id]
 
 
 async def test_p_upper_unpins():

@@ -34,7 +34,7 @@ async def test_d_offers_the_profile_its_provider_and_every_model_and_says_whom_i
         assert stage.acts == []
         await stage.press("y")
         assert the_only_act(stage) == SetOff("anthropic:backup")
-        assert any("(u takes it back)" in toast for toast in stage.toasts())
+        assert any("(u undoes it)" in toast for toast in stage.toasts())
 
 
 @pytest.mark.parametrize("key", ["enter", "d", "space", "escape", "n"])

@@ -13,9 +13,8 @@ from textual.geometry import Region
 
 from console.view.frame import Truth
 from console.view.layout import Layout
-from engine.domain.ids import SessionKey
 from engine.domain.snapshot import FeedEntry
-from tests.console.fake import FEED, NOW, SESSIONS, SNAPSHOT, FakeOperations, session
+from tests.console.fake import NOW, SESSIONS, SNAPSHOT, FakeOperations, session
 from tests.console.screenplay import on_stage
 
 
@@ -106,25 +105,6 @@ async def test_z_gives_the_screen_to_one_pane_and_back():
         assert "2 Profiles" in stage.text()
         await stage.press("escape")
         assert "1 Sessions" in stage.text()
-
-
-async def test_brackets_jump_from_problem_to_problem_across_panes():
-    async with on_stage() as stage:
-        found = []
-        for _ in range(4):
-            await stage.press("right_square_bracket")
-            found.append((stage.app.live.open_pane, stage.selected))
-        assert found[:3] == [("sessions", "support-bot"), ("sessions", "translate-eu-west"), ("sessions", "night-batch")]
-        assert found[3][0] == "profiles"
-        await stage.press("left_square_bracket")
-        assert stage.app.live.open_pane == "sessions"
-
-
-async def test_without_a_problem_the_jump_says_so():
-    calm = FakeOperations(replace(SNAPSHOT, sessions=(session("main"),), profiles=()))
-    async with on_stage(calm) as stage:
-        await stage.press("right_square_bracket")
-        assert any("no problem" in toast for toast in stage.toasts())
 
 
 async def test_space_freezes_the_view_and_counts_what_is_missed():
@@ -287,26 +267,6 @@ async def test_q_upper_leaves_the_last_tables():
         left = stage.app.return_value or ""
         for word in ("support-bot", "anthropic:backup", "disabled", "Model Fallback"):
             assert word in left
-
-
-async def test_i_tells_what_happened_since_the_last_key():
-    async with on_stage() as stage:
-        await stage.press("j")
-        entry = FeedEntry(
-            7,
-            NOW,
-            "notice",
-            "notice",
-            "↪️ Model Fallback cleared: anthropic/claude-opus-4-8 (was openai/gpt-5.5)",
-            SessionKey("support-bot"),
-        )
-        stage.operations.publish(feed=(*FEED, entry))
-        stage.operations.change_session("support-bot", active=SESSIONS[0].selected, on_fallback=False)
-        await stage.news()
-        assert "i: 1 new since last key" in stage.text()
-        await stage.press("i")
-        assert "support-bot came back" in stage.text()
-        assert "Model Fallback cleared" in stage.text()
 
 
 @pytest.mark.parametrize(

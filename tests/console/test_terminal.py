@@ -18,8 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAIN_SGR = {*range(5), 7, *range(22, 30), 39, 49}
 
 
-def play(keys: bytes, *flags: str, env: dict[str, str] | None = None, settle_s: float = 2.5) -> tuple[bytes, int, bool]:
-    """Output, exit status, and whether the terminal's settings are as before."""
+def play(
+    keys: bytes, *flags: str, env: dict[str, str] | None = None, settle_s: float = 2.5, at_once: bool = False
+) -> tuple[bytes, int, bool]:
+    """Output, exit status, and whether the terminal's settings are as before. at_once: the bytes come as fast as they are taken."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = termios.tcgetattr(slave)
@@ -48,6 +50,12 @@ def play(keys: bytes, *flags: str, env: dict[str, str] | None = None, settle_s: 
         deadline = time.monotonic() + 20
         while b"support-bot" not in output and time.monotonic() < deadline:
             read_for(0.2)
+        while at_once and keys:
+            readable, writable, _ = select.select([master], [master], [], 5)
+            if readable:
+                output.extend(os.read(master, 65_536))
+            if writable:
+                keys = keys[os.write(master, keys[:1024]) :]
         for key in re.findall(rb"\x1b\[[A-Z]|.", keys, re.DOTALL):
             os.write(master, key)
             read_for(settle_s / 5)
@@ -86,3 +94,36 @@ def test_nothing_clears_the_screen_after_the_start():
     """Field report M09."""
     output, _, _ = play(b"jjjj23Q", settle_s=1.5)
     assert output.count(b"\x1b[2J") <= 1
+
+
+NOISE = (
+    b"\x1b[M \xff\x80"  # the mouse beyond column 95, in the old dialect
+    b"\xff\xfe\xc0\x80"
+    b"\x1b[I\x1b[O\x1b[I"  # focus
+    b"\x1b]52;c;UHJE\x07\x1b]11;rgb:1111/2222/3333\x1b\\\x1bPr>|P\x1b\\\x1b[?1;2c\x1b[<0;200;\x1b[<64;300;200M"
+)
+
+
+def test_no_byte_that_a_terminal_sends_ends_it_or_acts():
+    """Field report M06."""
+    output, status, restored = play(NOISE + b"Q", settle_s=1.5, at_once=True)
+    assert status == 0
+    assert restored
+    assert b"support-bot" in output
+    assert b"done" not in output
+    assert b"Traceback" not in output
+
+
+def test_a_pasted_megabyte_with_codes_in_it_acts_on_nothing_and_keys_work_after_it():
+    paste = b"\x1b[200~" + b"PCDdry\x1b[31m\r\x1b[Aq" * 60_000 + b"\x1b[201~"
+    output, status, restored = play(paste + b"Q", settle_s=2.0, at_once=True)
+    assert status == 0
+    assert restored
+    assert b"done" not in output
+    assert b"Quit?" not in output
+
+
+def test_without_the_mouse_the_terminal_is_never_asked_for_it():
+    output, status, _ = play(b"jjQ", "--no-mouse", settle_s=1.0)
+    assert status == 0
+    assert re.findall(rb"\x1b\[\?(?:9|100[0-35-6]|1015|1016)h", output) == []

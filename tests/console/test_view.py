@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.actions import resolve
+from console.keymap import resolve
 from console.view import chain, changes, detail, facts, filters, footer, header, notices, profiles, sessions, times, why
 from console.view.availability import Situation, unavailable
 from console.view.frame import Frame, Truth
@@ -229,10 +229,32 @@ def test_a_key_that_does_not_apply_says_why():
     assert unavailable(ACTIONS["quit"], replace(now, frame=replace(FRAME, truth=Truth.DOWN))) is None
 
 
-def test_the_key_bar_keeps_help_palette_and_quit_to_the_last():
-    line = plain(footer.draw(ACTIONS, Situation(FRAME), 34))
-    for word in ("? help", "^p palette", "q quit"):
+def test_the_key_bar_keeps_help_and_quit_to_the_last():
+    line = plain(footer.draw(ACTIONS, Situation(FRAME), 18))
+    assert line.strip() == "? help  q quit"
+
+
+def test_at_eighty_columns_the_key_bar_shows_what_is_needed_most_and_undo_once_there_is_something_to_undo():
+    on_session = Situation(FRAME, session=SESSIONS[1])
+    line = plain(footer.draw(ACTIONS, on_session, 80))
+    for word in ("e why", "p pin", "/ filter", "space freeze", "m model", "? help", "q quit"):
         assert word in line
+    assert "undo" not in line
+    with_undo = plain(footer.draw(ACTIONS, replace(on_session, undo="pin main to a:1"), 80))
+    for word in ("e why", "p pin", "u undo", "/ filter", "space freeze", "? help", "q quit"):
+        assert word in with_undo
+    on_profile = plain(footer.draw(ACTIONS, replace(on_session, pane="profiles", profile=PROFILES[1]), 80))
+    assert "c clear" in on_profile
+
+
+@pytest.mark.parametrize("cells", [30, 80, 160])
+def test_every_cell_of_a_key_in_the_bar_is_that_key_and_the_gaps_are_none(cells: int):
+    now = Situation(FRAME, session=SESSIONS[1])
+    line = plain(footer.draw(ACTIONS, now, cells))
+    start = line.index("? help")
+    assert {footer.key_at(cell, ACTIONS, now, cells) for cell in range(start, start + 6)} == {"help"}
+    assert footer.key_at(start - 1, ACTIONS, now, cells) is None
+    assert footer.key_at(0, ACTIONS, now, cells) is None
 
 
 def test_sorting_turns_round():
