@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.requests import ClientDisconnect, Request
@@ -17,6 +18,8 @@ from engine.domain.errors import FailoverError, UsageError
 from engine.domain.ids import SessionKey
 from engine.domain.operations import Event, Operations
 from engine.gateway.wire import BY_HEADER, INSTANCE_HEADER, dump, dump_error, load_act, load_by, load_question
+
+log = logging.getLogger("failover.operator")
 
 PREFIX = "/operator/"
 HEARTBEAT_S = 3.0
@@ -87,6 +90,12 @@ class OperatorApi:
             return _raw(dump_error(wrong), 400)
         except FailoverError as failed:
             return _raw(dump_error(failed), 409)
+        except Exception as error:
+            # Its kind only: the text of what is unexpected may quote a secret.
+            log.exception("internal error on %s", request.url.path)
+            return _refuse(
+                500, "The engine has an internal error", f"{type(error).__name__} in {name}", "the gateway's log has the details"
+            )
 
     def _known(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")

@@ -93,6 +93,17 @@ async def test_an_act_without_an_answer_is_given_up_and_says_that_it_may_have_be
     assert "may have been done" in told.value.next_step
 
 
+async def test_a_bug_of_the_engine_is_told_as_one_without_its_text():
+    class Broken(FakeOperations):
+        async def snapshot(self):
+            raise RuntimeError("key sk-secret-1")
+
+    async with served(Broken()) as url, RemoteOperations(url, TOKEN, instance="i-1") as remote:
+        with pytest.raises(FailoverError, match="internal error") as told:
+            await remote.snapshot()
+    assert (told.value.happened, told.value.next_step) == ("RuntimeError in snapshot", "the gateway's log has the details")
+
+
 async def test_a_wrong_token_says_so_and_does_not_repeat_it():
     async with served(FakeOperations()) as url, RemoteOperations(url, "wrong-token", instance="i-1") as remote:
         with pytest.raises(FailoverError, match="token is missing or wrong") as told:
