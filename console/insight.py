@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _RECORDS = 200
 _TABLE_WIDTH = 120
+_NOTICE_WIDTH = 1_000
+"""The scrollback wraps; cut, the words of a notice would be lost."""
+
 _LAST_NOTICES = 15
 _NEVER = object()
 
@@ -208,6 +211,6 @@ def tables(frame: Frame, feed: FeedLog) -> str:
     out += [plain(draw_head(columns, places, None, frame)), *(plain(draw_row(columns, places, row, frame)) for row in people), ""]
     lines = {column.id: column for column in notices.COLUMNS}
     entries = feed.entries[-_LAST_NOTICES:]
-    spots = lay_out(notices.COLUMNS, _TABLE_WIDTH, wanted_widths(notices.COLUMNS, entries, frame))
+    spots = lay_out(notices.COLUMNS, _NOTICE_WIDTH, wanted_widths(notices.COLUMNS, entries, frame))
     out += [plain(draw_row(lines, spots, entry, frame)) for entry in entries]
     return "\n".join(line.rstrip() for line in out)

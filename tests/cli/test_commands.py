@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -161,7 +162,9 @@ def test_profiles_list_shows_states_and_no_key(failover, gateway):
 def watching(state: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "console.cli.main", "watch", *arguments]
     environ = {**os.environ, "FAILOVER_STATE_DIR": str(state), "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A suite that a shell runs in the background ignores SIGINT, and so would this process.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
 
 def test_watch_shows_kept_and_coming_events_one_a_line_until_it_is_stopped(gateway, state):

@@ -50,7 +50,7 @@ async def test_a_click_on_a_title_sorts_by_it_and_another_turns_round():
         assert order.order is not None
         first = order.order
         assert first.column == "key"
-        await click(stage, "session")
+        await click(stage, "session▲")
         assert order.order != first
         assert order.order.column == "key"
 
