@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from engine.domain.ids import SessionKey
 from engine.domain.operations import Event, Operations
 from engine.domain.redaction import SINK
 from engine.domain.snapshot import Preview, Snapshot
-from engine.gateway.wire import dump, load_detail, load_preview, load_snapshot
+from engine.gateway.wire import dump, load
 
 FORMAT = 1
 MAX_PREVIEWS = 200
@@ -160,9 +160,9 @@ def read(path: Path) -> Bundle:
         if found["format"] != FORMAT:
             raise UsageError("That bundle is of another version", f"{place}: format {found['format']!r}", f"this version reads {FORMAT}")
         return Bundle(
-            load_snapshot(json.dumps(found["snapshot"]).encode()),
-            {str(key): load_preview(json.dumps(one).encode()) for key, one in found["previews"].items()},
-            {str(key): load_detail(json.dumps(one).encode()) for key, one in found["details"].items()},
+            load(Snapshot, json.dumps(found["snapshot"]).encode()),
+            {str(key): load(Preview, json.dumps(one).encode()) for key, one in found["previews"].items()},
+            {str(key): load(SessionDetail, json.dumps(one).encode()) for key, one in found["details"].items()},
             [record for record in found["decisions"] if isinstance(record, dict)],
             str(found["by"]),
         )
@@ -183,7 +183,7 @@ class BundleOperations:
     async def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    async def events(self, after: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         await asyncio.Event().wait()
         yield Event(0, {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -11,9 +12,9 @@ from console.app import FailoverApp
 from engine.domain.operations import Operations
 
 
-async def export(operations: Operations, path: Path, size: tuple[int, int], keys: tuple[str, ...] = (), **options: object) -> None:
+async def export(operations: Operations, path: Path, size: tuple[int, int], keys: tuple[str, ...] = (), **options: Any) -> None:
     """A picture of the running app as SVG, after `keys` were pressed. For the README and for looking at changes."""
-    app = FailoverApp(operations, **{"ticker": False, **options})  # type: ignore[arg-type]
+    app = FailoverApp(operations, **{"ticker": False, **options})
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(app, pilot)
         for key in keys:

@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -27,13 +28,8 @@ from engine.gateway.wire import (
     dump,
     dump_by,
     dump_question,
-    load_detail,
+    load,
     load_error,
-    load_moves,
-    load_preview,
-    load_result,
-    load_snapshot,
-    load_what_if,
 )
 
 T = TypeVar("T")
@@ -94,23 +90,23 @@ class RemoteOperations:
 
     async def snapshot(self) -> Snapshot:
         answer = await self._ask("GET", "snapshot")
-        return self._understand(load_snapshot, answer)
+        return self._understand(partial(load, Snapshot), answer)
 
     async def preview(self, session: SessionKey) -> Preview:
         answer = await self._ask("GET", "preview", params={"session": session})
-        return self._understand(load_preview, answer)
+        return self._understand(partial(load, Preview), answer)
 
     async def what_if(self, session: SessionKey, assumptions: Sequence[Assumption]) -> WhatIf:
         answer = await self._ask("POST", "what_if", content=dump_question(session, assumptions), headers=_JSON)
-        return self._understand(load_what_if, answer)
+        return self._understand(partial(load, WhatIf), answer)
 
     async def moves(self, assumptions: Sequence[Assumption]) -> Moves:
         answer = await self._ask("POST", "moves", content=dump_question(None, assumptions), headers=_JSON)
-        return self._understand(load_moves, answer)
+        return self._understand(partial(load, Moves), answer)
 
     async def detail(self, session: SessionKey) -> SessionDetail:
         answer = await self._ask("GET", "detail", params={"session": session})
-        return self._understand(load_detail, answer)
+        return self._understand(partial(load, SessionDetail), answer)
 
     async def decisions(
         self, *, session: SessionKey | None = None, turn: str | None = None, limit: int = 100, matching: Matching = EVERY
@@ -129,7 +125,7 @@ class RemoteOperations:
         )
         if answer.status_code == 409 and (told := load_error(answer.content)) is not None:
             raise told
-        return self._understand(load_result, answer)
+        return self._understand(partial(load, ActResult), answer)
 
     async def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         """Ends with GatewayUnreachable when the gateway stops or falls silent; the caller comes back with the last seq that it saw. Numbers

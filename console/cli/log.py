@@ -99,7 +99,7 @@ async def _follow(target: Target, wanted: Wanted, as_json: bool) -> None:
         for record in known:
             say_record(record) if as_json else say(_line(record, snapshot.now))
         try:
-            async with aclosing(found.operations.events()) as events:  # type: ignore[type-var]
+            async with aclosing(found.operations.events()) as events:
                 async for event in events:
                     made = event.data.get("decisions") if event.data.get("event") == "turn_finished" else None
                     for record in made if isinstance(made, list) and str(event.data.get("turn")) not in shown else ():

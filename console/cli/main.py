@@ -144,8 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit status of a command: 0, 1 (refused or failed), 2 (bad use)."""
     if sys.stdout is None:
-        # Closed on purpose (`>&-`); libraries take it for granted.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        # Closed on purpose (`>&-`); libraries take it for granted, until the process ends.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
         status = cli.main(list(sys.argv[1:] if arguments is None else arguments), PROGRAM, standalone_mode=False)
         sys.stdout.flush()

@@ -4,6 +4,7 @@ No pane acts: keys go to the live screen."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual import on
@@ -107,8 +108,8 @@ class Pane(Vertical):
 
     # What a pane says.
 
-    def make_rows(self, frame: Frame) -> Any:
-        raise NotImplementedError
+    def make_rows(self, frame: Frame) -> Sequence[Any]:
+        return ()
 
     def empty_lines(self, frame: Frame) -> tuple[Line, ...]:
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from engine.domain.naming import camel
 from engine.domain.sessions import SESSION_FIELDS, Session
@@ -42,7 +43,7 @@ def usage_json(usage: UsageStats, now: int) -> dict[str, object]:
 
 def usage_from_json(data: Mapping[str, object]) -> UsageStats:
     """The inverse, for stored and scripted records; unknown names are ignored. Raises ValueError on a value of the wrong kind."""
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for name in _USAGE_FIELDS:
         value = data.get(camel(name))
         if value is None:
@@ -58,7 +59,7 @@ def usage_from_json(data: Mapping[str, object]) -> UsageStats:
         else:
             value = str(value)
         values[name] = value
-    return UsageStats(**values)  # type: ignore[arg-type]
+    return UsageStats(**values)
 
 
 def session_json(session: Session) -> dict[str, object]:
@@ -73,8 +74,8 @@ def session_json(session: Session) -> dict[str, object]:
 
 def session_from_json(data: Mapping[str, object]) -> Session:
     """The inverse; unknown names are ignored, null is absent."""
-    values = {name: data[camel(name)] for name in SESSION_FIELDS if data.get(camel(name)) is not None}
-    return Session(**values)  # type: ignore[arg-type]
+    values: dict[str, Any] = {name: data[camel(name)] for name in SESSION_FIELDS if data.get(camel(name)) is not None}
+    return Session(**values)
 
 
 def turn_json(result: TurnResult, *, decisions: bool = True) -> dict[str, object]:

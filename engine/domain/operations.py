@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class Operations(Protocol):
 
     async def snapshot(self) -> Snapshot: ...
 
-    def events(self, after: int | None = None) -> AsyncIterator[Event]:
+    def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         """Events as they happen; `after`: first those still kept with a larger seq."""
         ...
 

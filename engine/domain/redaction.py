@@ -84,13 +84,10 @@ class Redactor:
 
     def mask_json(self, value: object) -> object:
         """The same for every string, keys included, of a JSON-like value; the value itself is left as it was."""
-        kind = type(value)
-        if kind is str:
-            return self.mask(value)  # type: ignore[arg-type]
-        if kind is int or value is None or kind is bool:
-            return value
         if isinstance(value, str):
             return self.mask(str(value))
+        if value is None or isinstance(value, int):
+            return value
         if isinstance(value, Mapping):
             return {self.mask(k) if isinstance(k, str) else k: self.mask_json(v) for k, v in value.items()}
         if isinstance(value, list | tuple | set | frozenset):

@@ -23,7 +23,7 @@ from engine.gateway.held_state import held_state
 from engine.gateway.metrics import Metrics
 from engine.gateway.model_names import ModelNames
 from engine.gateway.plain_routes import plain_dialect, plain_reply, wrong_method
-from engine.gateway.reply import AsgiApp, Receive, Refused, Reply, Scope, Send
+from engine.gateway.reply import ARRIVED, AsgiApp, Receive, Refused, Reply, Scope, Send
 from engine.gateway.request_body import BODY_S, CallerGone, parse_object, read_body
 from engine.gateway.session_key import conversation_of
 from engine.gateway.turn_request import turn_request, what_cannot_be_said
@@ -126,7 +126,8 @@ class GatewayApp:
             raise _draining()
         names = self._current_names()
         settings = names.settings
-        raw = await read_body(receive, headers, settings.gateway.body_limit_mb, self._body_s)
+        patience_s = None if ARRIVED in scope.get("extensions", ()) else self._body_s
+        raw = await read_body(receive, headers, settings.gateway.body_limit_mb, patience_s)
         body = parse_object(raw)
         problem = dialect.refuse(body)
         if problem is not None:

@@ -32,9 +32,9 @@ def _no_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: float, patience_s: float = BODY_S) -> bytes:
+async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: float, patience_s: float | None) -> bytes:
     """Raises Refused 413, also for a body without a stated length, 408 for one that comes too slowly, 415 for an encoded one, and
-    CallerGone. patience_s: instead of BODY_S."""
+    CallerGone. patience_s: BODY_S; None: all of it is here, and no timer is set."""
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         # Passed on, the header would not fit the body that goes up, which is written anew where the model changes.
@@ -45,24 +45,32 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit_mb: floa
         raise _too_large(limit_mb)
     parts: list[bytes] = []
     size = 0
-    try:
-        async with asyncio.timeout(patience_s) as patience:
-            begun = asyncio.get_running_loop().time()
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise CallerGone
-                part: bytes = message.get("body", b"")
-                size += len(part)
-                if size > limit:
-                    raise _too_large(limit_mb)
-                parts.append(part)
-                if not message.get("more_body"):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-                patience.reschedule(begun + patience_s + size / SLOWEST_BYTES_PER_S)
-    except TimeoutError:
-        text = f"The request's body came too slowly: {size} bytes in {patience_s + size / SLOWEST_BYTES_PER_S:.0f} s. Send it again."
-        raise Refused(408, "request_timeout", text, {"connection": "close"}) from None
+
+    async def more() -> bool:
+        nonlocal size
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGone
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit_mb)
+        parts.append(part)
+        return bool(message.get("more_body"))
+
+    if patience_s is None:
+        while await more():
+            pass
+    else:
+        try:
+            async with asyncio.timeout(patience_s) as patience:
+                begun = asyncio.get_running_loop().time()
+                while await more():
+                    patience.reschedule(begun + patience_s + size / SLOWEST_BYTES_PER_S)
+        except TimeoutError:
+            text = f"The request's body came too slowly: {size} bytes in {patience_s + size / SLOWEST_BYTES_PER_S:.0f} s. Send it again."
+            raise Refused(408, "request_timeout", text, {"connection": "close"}) from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def parse_object(raw: bytes) -> dict[str, object]:

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from engine.gateway.dialects.openai_chat import OpenAIChat
+from engine.gateway.reply import ARRIVED
 from engine.gateway.unread import LINGER_S
 
 HEAD_LIMIT = 32 * 1024
@@ -40,6 +41,7 @@ class BoundedHead(HttpToolsProtocol):
     _awaited_since: float | None = None
     """When the head began that is not complete, or the connection; None: nothing is awaited."""
 
+    # What it overrides narrows asyncio's own signature in the same way.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._awaited_since = self.loop.time()
@@ -73,6 +75,7 @@ class BoundedHead(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._between = True
+        self.scope["extensions"] = {ARRIVED: {}}
         super().on_message_complete()
 
     def on_headers_complete(self) -> None:

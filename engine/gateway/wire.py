@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 from urllib.parse import quote, unquote
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +25,8 @@ BY_HEADER = "x-failover-by"
 """Who acts (OS user and terminal), percent-encoded; for the audit record."""
 
 MAX_BY = 120
+
+T = TypeVar("T")
 
 _EXAMPLE = 'send an object such as {"act": "unpin", "session": "main"}'
 
@@ -43,39 +45,10 @@ def dump(value: Snapshot | SessionView | Preview | ActResult | Act | WhatIf | Mo
     return _adapter(kind).dump_json(value)
 
 
-def load_snapshot(text: bytes) -> Snapshot:
-    """Raises ValueError on anything that is not a snapshot; fields of a newer gateway are ignored."""
-    snapshot: Snapshot = _adapter(Snapshot).validate_json(text)
-    return snapshot
-
-
-def load_preview(text: bytes) -> Preview:
-    """Raises ValueError on anything that is not a preview."""
-    preview: Preview = _adapter(Preview).validate_json(text)
-    return preview
-
-
-def load_result(text: bytes) -> ActResult:
-    """Raises ValueError on anything that is not the result of an act."""
-    result: ActResult = _adapter(ActResult).validate_json(text)
-    return result
-
-
-def load_what_if(text: bytes) -> WhatIf:
-    """Raises ValueError on anything that is not an answer to what-if."""
-    found: WhatIf = _adapter(WhatIf).validate_json(text)
-    return found
-
-
-def load_moves(text: bytes) -> Moves:
-    """Raises ValueError on anything that is not a list of moves."""
-    found: Moves = _adapter(Moves).validate_json(text)
-    return found
-
-
-def load_detail(text: bytes) -> SessionDetail:
-    """Raises ValueError on anything that is not a session's detail."""
-    found: SessionDetail = _adapter(SessionDetail).validate_json(text)
+def load(kind: type[T], text: bytes) -> T:
+    """The inverse of `dump` for a value of that kind. Raises ValueError on anything else; fields of a newer gateway are ignored."""
+    of: Any = kind
+    found: T = _adapter(of).validate_json(text)
     return found
 
 

@@ -7,7 +7,7 @@ watching, an event costs next to nothing."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,13 +65,13 @@ class EventBus:
         self._closed = True
         self._arrived.ring()
 
-    def subscribe(self, after: int | None = None) -> AsyncIterator[Event]:
+    def subscribe(self, after: int | None = None) -> AsyncGenerator[Event]:
         """Events with a larger seq than `after`, as far as they are kept, then those to come; None: only those to come.
         A reader that fell behind gets one `gap` event, `missed` = how many, in their place. An `after` of another engine's life (larger
         than anything here) means from the start."""
         return self._from(self._seq if after is None else (after if after <= self._seq else 0))
 
-    async def _from(self, place: int) -> AsyncIterator[Event]:
+    async def _from(self, place: int) -> AsyncGenerator[Event]:
         while True:
             if place < self._seq:
                 oldest = self._ring[0].seq

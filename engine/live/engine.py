@@ -8,7 +8,7 @@ import logging
 import secrets as random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +287,7 @@ class FailoverEngine:
     async def snapshot(self) -> Snapshot:
         return await self._view.snapshot()
 
-    def events(self, after: int | None = None) -> AsyncIterator[Event]:
+    def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         return self._parts.bus.subscribe(after)
 
     async def preview(self, session: SessionKey) -> Preview:

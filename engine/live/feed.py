@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from typing import Any
 
 from engine.domain.ids import ProfileId, SessionKey
 from engine.domain.redaction import Redactor
@@ -37,7 +38,8 @@ class Feed:
                 continue
             # Several processes number their lines apart from each other.
             self._seq = max(self._seq + 1, seq)
-            self._lines.append(FeedEntry(**{**{name: record[name] for name in _FIELDS if name in record}, "seq": self._seq}))  # type: ignore[arg-type]
+            known: dict[str, Any] = {name: record[name] for name in _FIELDS if name in record}
+            self._lines.append(FeedEntry(**{**known, "seq": self._seq}))
         self._frozen = None
 
     def say(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import ChainMap, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engine.domain.credentials import ApiKey, Credential, Token
 from engine.domain.ids import MAIN_AGENT, AgentId, ModelRef, ProfileId, SessionKey, TurnId
@@ -193,8 +193,8 @@ class Memory:
     def patch_session(self, key: SessionKey, changed: Mapping[str, object], now: int) -> list[Change]:
         if not changed:
             return []
-        written = {**changed, "updated_at": now}
-        self.sessions[key] = replace(self.session(key), **written)  # type: ignore[arg-type]
+        written: dict[str, Any] = {**changed, "updated_at": now}
+        self.sessions[key] = replace(self.session(key), **written)
         return [PatchSession(key, written)]
 
     def put_order(self, agent: AgentId, provider: str, profiles: tuple[ProfileId, ...] | None) -> list[Change]:

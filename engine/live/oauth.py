@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -128,7 +129,7 @@ class TokenRefresher:
     ) -> Failure | None:
         answer = await self._ask(credential, oauth)
         given_up = _claim(credential, "")
-        fresh = given_up if isinstance(answer, Failure) else replace(given_up, **answer)  # type: ignore[arg-type]
+        fresh = given_up if isinstance(answer, Failure) else replace(given_up, **answer)
         self._secrets.learn(fresh)
         self._keep(owner, profile, fresh, credential, claimed)
         if isinstance(answer, Failure):
@@ -156,7 +157,7 @@ class TokenRefresher:
         if credentials.get(profile) in former:
             credentials[profile] = fresh
 
-    async def _ask(self, credential: OAuth, oauth: OAuthSettings) -> dict[str, object] | Failure:
+    async def _ask(self, credential: OAuth, oauth: OAuthSettings) -> dict[str, Any] | Failure:
         """The fields that change, or what went wrong, as the classifier reads it."""
         form = {"grant_type": "refresh_token", "refresh_token": credential.refresh, "client_id": oauth.client_id}
         if oauth.scopes:

@@ -4,6 +4,7 @@ overrides, an ended pin has ended. One summary line says what was restored, over
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from engine.domain.ids import SessionKey
 from engine.domain.sessions import Session
@@ -69,12 +70,12 @@ def put_in_order(memory: Memory, settings: Settings, now: int, wall: int) -> Fou
 
 def _without_future(usage: UsageStats, now: int) -> UsageStats:
     """A failure after now counts as none (spec section 7); a use after now would put the profile last for ever."""
-    changed: dict[str, int | None] = {}
+    changed: dict[str, Any] = {}
     if usage.last_failure_at is not None and usage.last_failure_at > now + FUTURE_MS:
         changed["last_failure_at"] = None
     if usage.last_used is not None and usage.last_used > now + FUTURE_MS:
         changed["last_used"] = now
-    return replace(usage, **changed) if changed else usage  # type: ignore[arg-type]
+    return replace(usage, **changed) if changed else usage
 
 
 def _repairs(session: Session) -> dict[str, object]:

@@ -9,6 +9,7 @@ from engine.domain.credentials import OAuth
 from engine.domain.failure import Failure
 from engine.domain.ids import ModelRef, ProfileId
 from engine.domain.reasons import FailoverReason
+from engine.domain.sessions import Session
 from engine.domain.turns import AttemptOutcome, CandidateOutcome, TurnError, TurnOutcome
 from engine.domain.usage import NEVER_USED
 from engine.policy.commands import (
@@ -175,14 +176,14 @@ class Attempting(TurnState):
         profile: ProfileId | None,
         admission: Admission,
         began: int,
-        before: object,
+        before: Session,
         notes: tuple[str, ...] = (),
     ) -> Generator[Command, tuple[Outcome, World], End]:
         """First content: override, pin, notice and trial are decided now, health at the end (`attempt.committed`). notes: what the
         request lost on its way to this provider; they go into the record."""
         now = self.world.now
         session = self.world.session
-        if isinstance(before, type(session)) and same_selection(before, session):
+        if same_selection(before, session):
             reason = turn_reason(self.ledger.attempts, self.ledger.first_skip)
             answered = on_answer(session, self.selected, ref, profile, reason, now, switched=self.switched)
             if answered.fields:

@@ -4,6 +4,7 @@ It only writes down; it decides nothing."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.domain.decisions import Decision
 from engine.domain.failure import Failure
@@ -101,7 +102,7 @@ class Ledger:
             following = None
         elif following is None and index + 1 < len(self.chain):
             following = self.chain[index + 1]
-        step: dict[str, str | None] = {}
+        step: dict[str, Any] = {}
         if entry is not None and decision in ("candidate_failed", "skip_candidate"):
             step = {
                 "fallback_step_from_model": str(ref),
@@ -140,8 +141,8 @@ class Ledger:
             until=until,
             detail=detail,
             count=count,
-            **self._common(),  # type: ignore[arg-type]
-            **step,  # type: ignore[arg-type]
+            **self._common(),
+            **step,
         )
         self.decisions.append(made)
         return made
@@ -169,7 +170,7 @@ class Ledger:
             fallback_step_from_failure_reason=first.reason if first is not None else None,
             fallback_step_from_failure_detail=_short(first.error) if first is not None else None,
             fallback_step_final_outcome=None if first is None else "succeeded" if active is not None else "chain_exhausted",
-            **self._common(),  # type: ignore[arg-type]
+            **self._common(),
         )
         self.decisions.append(made)
         return made
@@ -197,7 +198,7 @@ class Ledger:
             last_failure_ref=ref,
         )
 
-    def _common(self) -> dict[str, object]:  # the fields that every record of the turn shares
+    def _common(self) -> dict[str, Any]:  # the fields that every record of the turn shares
         return {
             "turn": self.request.turn,
             "session": self.request.session,

@@ -11,7 +11,7 @@ from typing import cast
 
 import httptools
 
-from tests.bench.instant import PLAIN, sse
+from tests.bench.instant import PLAIN, Provider, provide, sse
 
 DELAY_S = 0.05
 CHUNKS, APART_S = 50, 0.01
@@ -30,41 +30,23 @@ def streamed() -> list[bytes]:
     return [head + b"\r\n\r\n" + chunks[0], *chunks[1:-1], chunks[-1] + b"0\r\n\r\n"]
 
 
-class Provider(asyncio.Protocol):
+class Calm(Provider):
     """Models `bad...` are rate-limited; `instant...` answer at once; every other answers after 50 ms."""
 
     stream = streamed()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-        self.parser = httptools.HttpRequestParser(self)
-        self.body = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.parser.feed_data(data)
-
-    def on_body(self, body: bytes) -> None:
-        self.body += body
-
-    def on_message_complete(self) -> None:
-        asked, self.body = json.loads(self.body), b""
-        loop, model = asyncio.get_running_loop(), asked["model"].rpartition("/")[2]
+    def answer(self, asked: bytes) -> None:
+        request, loop = json.loads(asked), asyncio.get_running_loop()
+        model = request["model"].rpartition("/")[2]
         if model.startswith("bad"):
             self.transport.write(REFUSED)
         elif model.startswith("instant"):
             self.transport.write(PLAIN)
-        elif asked.get("stream"):
+        elif request.get("stream"):
             for number, chunk in enumerate(self.stream):
                 loop.call_later(DELAY_S + number * APART_S, self.transport.write, chunk)
         else:
             loop.call_later(DELAY_S, self.transport.write, PLAIN)
-
-
-async def provide() -> None:
-    """Serves on a free loopback port, printed as the first line, until killed."""
-    server = await asyncio.get_running_loop().create_server(Provider, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
 
 
 class Call(asyncio.Protocol):
@@ -148,7 +130,7 @@ async def ask(port: int, model: str, total: int, a_second: float, stream: bool) 
 
 if __name__ == "__main__":
     if sys.argv[1] == "provider":
-        asyncio.run(provide())
+        asyncio.run(provide(Calm))
     else:
         _, _, port_, model_, total_, a_second_, stream_ = sys.argv
         print(json.dumps(asyncio.run(ask(int(port_), model_, int(total_), float(a_second_), stream_ == "stream"))))

@@ -56,14 +56,17 @@ class Provider(asyncio.Protocol):
         self.body += body
 
     def on_message_complete(self) -> None:
-        streamed = b'"stream":true' in self.body or b'"stream": true' in self.body
-        self.body = b""
-        self.transport.write(STREAMED if streamed else PLAIN)
+        asked, self.body = self.body, b""
+        self.answer(asked)
+
+    def answer(self, asked: bytes) -> None:
+        """At once. asked: the request's body."""
+        self.transport.write(STREAMED if b'"stream":true' in asked or b'"stream": true' in asked else PLAIN)
 
 
-async def provide() -> None:
+async def provide(kind: type[Provider] = Provider) -> None:
     """Serves on a free loopback port, printed as the first line, until killed."""
-    server = await asyncio.get_running_loop().create_server(Provider, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

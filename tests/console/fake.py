@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.domain.acts import Act, ActResult, Clear, Pin, SelectModel, SetOff, SetOn, SetOrder, Unpin
@@ -337,7 +337,7 @@ class FakeOperations:
             raise GatewayUnreachable("The gateway does not answer", "127.0.0.1:4141 refused the connection", "failover serve")
         return self.current
 
-    async def events(self, after: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         queue: asyncio.Queue[Event] = asyncio.Queue()
         self._queues.append(queue)
         while True:

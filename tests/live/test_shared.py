@@ -17,6 +17,7 @@ from engine.domain.settings import Settings
 from engine.domain.store import ClaimLease
 from engine.domain.turns import TurnOutcome
 from engine.live.leases import LEASE_MS
+from engine.live.turn import LiveTurn
 from store.paths import StateDirectory
 from store.sqlite import SqliteStore
 from tests.live.harness import Bench, Held, ScriptedUpstream, StillClock, chain, fails, keys, ok, running, settings_of, stored_with, waits
@@ -81,14 +82,20 @@ async def due(one: Bench, other: Bench) -> None:
     one.clock.advance(31)
 
 
+async def held_trial(bench: Bench) -> tuple[asyncio.Event, LiveTurn]:
+    """A trial of acme:k1 that is called and answers when the event is set."""
+    gate = asyncio.Event()
+    bench.upstream.on("acme/big", waits(gate))
+    calls = len(bench.upstream.calls)
+    trying = bench.begin("new")
+    await bench.upstream.called(calls + 1)
+    return gate, trying
+
+
 async def test_gate_single_flight_a_trial_in_one_is_in_flight_for_the_other_before_it_has_looked(tmp_path: Path):
     async with two(tmp_path, THEN_ZETA) as (one, other):
         await due(one, other)
-        gate = asyncio.Event()
-        one.upstream.on("acme/big", waits(gate))
-        calls = len(one.upstream.calls)
-        trying = one.begin("new")
-        await one.upstream.called(calls + 1)
+        gate, trying = await held_trial(one)
         result = await asyncio.wait_for(other.turn("b"), 5)
         assert (result.outcome, str(result.active)) == (TurnOutcome.OK, "zeta/std")
         assert (result.candidates[0].rule, str(result.candidates[0].outcome)) == ("gate.single-flight", "skipped")
@@ -138,11 +145,7 @@ async def test_gate_single_flight_a_killed_gateway_s_trial_is_free_when_its_leas
 async def test_gate_single_flight_a_trial_that_takes_long_is_renewed_and_given_back(tmp_path: Path):
     async with two(tmp_path, THEN_ZETA) as (one, other):
         await due(one, other)
-        gate = asyncio.Event()
-        one.upstream.on("acme/big", waits(gate))
-        calls = len(one.upstream.calls)
-        trying = one.begin("new")
-        await one.upstream.called(calls + 1)
+        _, trying = await held_trial(one)
         for _ in range(3):
             one.clock.advance(LEASE_MS / 2000 + 1)
             await one.engine.tick()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import uvicorn
@@ -140,7 +140,7 @@ class FakeOperations:
         self.asked.append({"session": session, "turn": turn, "limit": limit, **told})
         return [DECISION]
 
-    async def events(self, after: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, after: int | None = None) -> AsyncGenerator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self.readers.append(queue)
         self.read.set()

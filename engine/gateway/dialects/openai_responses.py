@@ -11,7 +11,7 @@ from engine.gateway.dialects.openai_chat import OpenAIChat
 _LIKE_CHAT = OpenAIChat()
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAIChat):
     """See `Dialect`. Errors of whole answers and the list of models are those of chat completions."""
 
     api = "openai-responses"
@@ -25,12 +25,6 @@ class OpenAIResponses:
         if not isinstance(body.get("stream", False), (bool, type(None))):
             return "`stream` must be true or false."
         return None
-
-    def session_ids(self, body: Mapping[str, object]) -> Iterator[str]:
-        for member in ("prompt_cache_key", "user"):
-            value = body.get(member)
-            if isinstance(value, str):
-                yield value
 
     def first_user_message(self, body: Mapping[str, object]) -> object:
         said = body.get("input")
