@@ -77,13 +77,6 @@ async def test_a_body_that_dribbles_is_408_in_the_dialects_shape(path: str, keys
         assert "6 bytes" in error["message"]
 
 
-async def test_a_request_that_came_whole_waits_for_nothing_and_is_not_timed():
-    body = b'{"messages": [{"role": "user"}]}'
-    async with running_gateway(FakeEngine(), body_s=0) as gateway, connected(gateway) as (reader, writer):
-        writer.write(HEAD % CHAT.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
-        assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 200")
-
-
 async def test_a_slow_line_may_take_longer_while_its_body_comes():
     engine = FakeEngine()
     body = b'{"messages": [{"role": "user"}], "x": "' + b"x" * 2000 + b'"}'
