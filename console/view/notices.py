@@ -65,25 +65,23 @@ def _kind(entry: FeedEntry, frame: Frame, cells: int) -> Line:
 
 
 def _text(entry: FeedEntry, frame: Frame, cells: int) -> Line:
-    """Whole when it fits; else what tells one entry from the next: shorter words, and only then an ellipsis."""
-    whole = _line(entry, frame, frame.look.safe(entry.text))
-    if line_width(whole) <= cells:
-        return whole
-    for shorter in _SHORTER:
-        text = shorter(entry.text)
-        line = _line(entry, frame, frame.look.safe(text)) if text is not None else ()
-        if line and line_width(line) <= cells:
-            return line
-        whole = line or whole
-    return whole
+    """Whole when it fits; else what tells one entry from the next: a shorter name, shorter words, and only then an ellipsis."""
+    texts = (entry.text, *(text for shorter in _SHORTER if (text := shorter(entry.text)) is not None))
+    line: Line = ()
+    for text in texts:
+        for name_cells in (cells, _NAME):
+            line = _line(entry, frame, frame.look.safe(text), name_cells)
+            if line_width(line) <= cells:
+                return line
+    return line
 
 
-def _line(entry: FeedEntry, frame: Frame, text: str) -> Line:
+def _line(entry: FeedEntry, frame: Frame, text: str, name_cells: int) -> Line:
     """The session first where the entry is about one; a window is its profile's, whoever met it."""
     tone = Tone.TEXT if entry.severity in ("info", "notice") else severity_tone(entry.severity)
     if entry.session is None or entry.kind == "window" or entry.session in text:
         return span(text, tone)
-    name = states.short_key(frame.look.safe(entry.session), _NAME, frame.look.glyphs.ellipsis)
+    name = states.short_key(frame.look.safe(entry.session), name_cells, frame.look.glyphs.ellipsis)
     return ((f"{name} ", Tone.STRONG), (text, tone))
 
 
@@ -112,7 +110,7 @@ def _without_scope(text: str) -> str | None:
     return text.removesuffix(found["scope"]) if found and found["scope"] else None
 
 
-_NAME = 18
+_NAME, _KEY = 18, 200
 _WINDOW = re.compile(
     r"(?P<verb>started|ended|cleared) (?P<profile>\S+) (?P<kind>cooldown|disabled|blocked) (?P<rest>.*?)(?P<scope> \([^()]*\))?"
 )
@@ -126,7 +124,14 @@ COLUMNS: tuple[Column[FeedEntry], ...] = (
     Column("mark", "", 1, _mark, gap=" "),
     Column("kind", "kind", 16, _kind, rank=7, measure=lambda e, f: width(f.look.safe(e.kind))),
     Column(
-        "text", "what happened", 26, _text, rank=1, grow=400, measure=lambda e, f: line_width(_line(e, f, f.look.safe(e.text))), gap=" "
+        "text",
+        "what happened",
+        26,
+        _text,
+        rank=1,
+        grow=400,
+        measure=lambda e, f: line_width(_line(e, f, f.look.safe(e.text), _KEY)),
+        gap=" ",
     ),
 )
 

@@ -124,6 +124,15 @@ def test_a_notice_says_first_what_tells_it_from_the_next_one():
     assert notice(back, 60) == "support-bot back on claude-opus-4-8"
 
 
+def test_a_notice_names_its_session_whole_where_there_is_room_for_it():
+    fallen = entry(
+        "↪️ Model Fallback: openai/gpt-5.5 (selected anthropic/claude-opus-4-8; rate limit)", "notice", "review#anthropic/claude-opus-4-8"
+    )
+    assert notice(fallen, 72).startswith("review#anthropic/claude-opus-4-8 fell back to gpt-5.5: ")
+    assert notice(fallen, 50).startswith("review#")
+    assert "…" in notice(fallen, 50).split()[0]
+
+
 def test_other_words_than_the_engines_own_stay_as_they_are():
     assert notice(entry("ana@ops1 pinned code-review", "operator_act", "code-review"), 20).endswith("ana@ops1 pinned code-review")
 
