@@ -12,6 +12,7 @@ from engine.domain.clock import SystemClock
 from engine.domain.errors import FailoverError
 from engine.domain.exchange import ANSWER, COUNT_TOKENS, Payload
 from engine.domain.turns import TurnRequest
+from engine.gateway.caller import CALLER, Caller
 from engine.gateway.conversation import Context, converse
 from engine.gateway.dialects.anthropic import Anthropic
 from engine.gateway.dialects.dialect import Dialect
@@ -23,7 +24,7 @@ from engine.gateway.held_state import held_state
 from engine.gateway.metrics import Metrics
 from engine.gateway.model_names import ModelNames
 from engine.gateway.plain_routes import plain_dialect, plain_reply, wrong_method
-from engine.gateway.reply import ARRIVED, AsgiApp, Receive, Refused, Reply, Scope, Send
+from engine.gateway.reply import AsgiApp, Receive, Refused, Reply, Scope, Send
 from engine.gateway.request_body import BODY_S, CallerGone, parse_object, read_body
 from engine.gateway.session_key import conversation_of
 from engine.gateway.turn_request import turn_request, what_cannot_be_said
@@ -126,8 +127,8 @@ class GatewayApp:
             raise _draining()
         names = self._current_names()
         settings = names.settings
-        patience_s = None if ARRIVED in scope.get("extensions", ()) else self._body_s
-        raw = await read_body(receive, headers, settings.gateway.body_limit_mb, patience_s)
+        caller: Caller = scope["state"][CALLER]
+        raw = await read_body(receive, headers, settings.gateway.body_limit_mb, None if caller.arrived else self._body_s)
         body = parse_object(raw)
         problem = dialect.refuse(body)
         if problem is not None:
@@ -145,7 +146,7 @@ class GatewayApp:
         self.metrics.in_flight += 1
         self.idle.clear()
         try:
-            await converse(self._begin(request, payload, conversation.caller), context, receive, send)
+            await converse(self._begin(request, payload, conversation.caller), context, caller, send)
         finally:
             self.metrics.in_flight -= 1
             if not self.metrics.in_flight:

@@ -11,13 +11,13 @@ from engine.domain.exchange import AnswerBroken, Answered
 from engine.domain.settings import Settings
 from engine.domain.turns import TurnOutcome, TurnResult
 from engine.gateway.answer_headers import answer_headers, notice_comments
+from engine.gateway.caller import Caller
 from engine.gateway.dialects.dialect import Dialect
 from engine.gateway.engine_port import Turn
-from engine.gateway.hangup import HangUp
 from engine.gateway.inline_notice import InlineNotice
 from engine.gateway.metrics import Metrics
 from engine.gateway.outcome import failed_reply
-from engine.gateway.reply import Receive, Reply, Send, encoded
+from engine.gateway.reply import Reply, Send, encoded
 
 INCOMPLETE = "answer_incomplete"
 BROKE_OFF = "The provider's answer broke off after it had begun: what came is incomplete. No other model was tried. Send the request again."
@@ -39,9 +39,9 @@ class Context:
     cannot: str = ""
 
 
-async def converse(turn: Turn, context: Context, receive: Receive, send: Send) -> None:
+async def converse(turn: Turn, context: Context, caller: Caller, send: Send) -> None:
     """Returns when the caller has everything, or is gone."""
-    watch = HangUp(receive, turn)
+    caller.when_gone(turn.cancel)
     try:
         got = await turn.answer()
         if isinstance(got, TurnResult):
@@ -57,7 +57,7 @@ async def converse(turn: Turn, context: Context, receive: Receive, send: Send) -
         turn.cancel()
         raise
     finally:
-        watch.stop()
+        caller.when_gone(None)
         context.metrics.ended(await turn.result(), context.dialect.api)
 
 

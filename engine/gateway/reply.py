@@ -14,9 +14,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-ARRIVED = "failover.arrived"
-"""An extension of the scope: the whole request was there before anybody looked at it, as most are."""
-
 JSON = "application/json"
 
 

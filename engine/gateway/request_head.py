@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from engine.gateway.caller import CALLER, Caller
 from engine.gateway.dialects.openai_chat import OpenAIChat
-from engine.gateway.reply import ARRIVED
 from engine.gateway.unread import LINGER_S
 
 HEAD_LIMIT = 32 * 1024
@@ -44,12 +45,15 @@ class BoundedHead(HttpToolsProtocol):
     # What it overrides narrows asyncio's own signature in the same way.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._callers: deque[Caller] = deque()
         self._awaited_since = self.loop.time()
         self._timer = self.loop.call_later(self.head_s, self._look_at_the_time)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
         super().connection_lost(exc)
+        for caller in self._callers:
+            caller.gone()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -72,10 +76,13 @@ class BoundedHead(HttpToolsProtocol):
         self._between, self._in_head, self._head = False, True, 0
         self._awaited_since = self.loop.time()
         super().on_message_begin()
+        # More than one when requests are pipelined; answered in their order.
+        self._callers.append(Caller())
+        self.scope["state"][CALLER] = self._callers[-1]
 
     def on_message_complete(self) -> None:
         self._between = True
-        self.scope["extensions"] = {ARRIVED: {}}
+        self._callers[-1].arrived = True
         super().on_message_complete()
 
     def on_headers_complete(self) -> None:
@@ -87,6 +94,7 @@ class BoundedHead(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
+        self._callers.popleft()
         super().on_response_complete()
         if self.cycle.response_complete and self.cycle.more_body:
             # The answer had its time to arrive (`unread`); what still comes of the request would be read for ever.
