@@ -66,9 +66,24 @@ class Webhook:
     ) -> None:
         self._url = url
         self._failed = failed
+        self._waiting: asyncio.Queue[Alert] = asyncio.Queue(MAX_WAITING)
         self._transport = transport
         self._patience_s = patience_s
         self._pause_s = pause_s
+
+    def put(self, alert: Alert) -> None:
+        """Sent by `run`, in order; never waits. With MAX_WAITING before it, it is told and forgotten."""
+        try:
+            self._waiting.put_nowait(alert)
+        except asyncio.QueueFull:
+            self._failed(f"the alert webhook is too slow for {alert.kind}: {MAX_WAITING} alerts wait already")
+
+    async def run(self) -> None:
+        """Sends what was put, until cancelled."""
+        while True:
+            alert = await self._waiting.get()
+            with suppress(Exception):
+                await self.send(alert)
 
     async def send(self, alert: Alert) -> None:
         body = {"alert": alert.kind, "text": SINK.mask(alert.text), "event": SINK.mask_json(dict(alert.event))}
@@ -99,25 +114,13 @@ async def follow(
     if settings.alert_webhook is None or not settings.alert_on:
         return
     hook = hook if hook is not None else Webhook(settings.alert_webhook, failed)
-    waiting: asyncio.Queue[Alert] = asyncio.Queue(MAX_WAITING)
-    sending = asyncio.create_task(_send_all(hook, waiting), name="failover-webhook-sender")
+    sending = asyncio.create_task(hook.run(), name="failover-webhook-sender")
     try:
         async for event in events():
             alert = alert_of(event.data, settings.alert_on)
-            if alert is None:
-                continue
-            try:
+            if alert is not None:
                 # A slow receiver must not hold up the reading: what the ring of events loses meanwhile may be the next alert.
-                waiting.put_nowait(alert)
-            except asyncio.QueueFull:
-                failed(f"the alert webhook is too slow for {alert.kind}: {MAX_WAITING} alerts wait already")
+                hook.put(alert)
     finally:
         sending.cancel()
         await asyncio.wait({sending})
-
-
-async def _send_all(hook: Webhook, waiting: asyncio.Queue[Alert]) -> None:
-    while True:
-        alert = await waiting.get()
-        with suppress(Exception):
-            await hook.send(alert)

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.worker import WorkType
-
-from console.alerts import Alert, Webhook, alert_of
+from console.alerts import Webhook, alert_of
 from console.view.frame import Frame
 from console.view.text import literal
 
@@ -26,6 +24,7 @@ class Ringing:
         self._app = app
         self._settings = app.around.settings
         self._title = ""
+        self._sending = False
         own = app.owns_engine and self._settings.alert_webhook is not None
         self._hook = Webhook(self._settings.alert_webhook or "", partial(app.say, severity="warning")) if own else None
 
@@ -35,14 +34,11 @@ class Ringing:
             return
         if self._settings.alert_bell:
             self._app.bell()
-        hook = self._hook
-        if hook is not None:
-            work: WorkType[None] = partial(self._send, hook, alert)
-            self._app.run_worker(work, name="webhook", exit_on_error=False)
-
-    @staticmethod
-    async def _send(hook: Webhook, alert: Alert) -> None:
-        await hook.send(alert)
+        if self._hook is not None:
+            if not self._sending:
+                self._sending = True
+                self._app.run_worker(self._hook.run(), name="webhook", exit_on_error=False)
+            self._hook.put(alert)
 
     def seen(self, frame: Frame) -> None:
         """The title follows what stands: alarms first, then who is on a fallback."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from engine.config.bind import is_loopback
 from engine.config.catalogue import CATALOGUE
 from engine.config.problems import Loc, Problem, did_you_mean, path, quoted
 from engine.config.refs import Refs
 from engine.config.schema import SECTIONS
+from engine.domain.loopback import is_loopback
 from engine.domain.settings import Settings
 
 GATEWAY_WORDS = ("auto", "default")

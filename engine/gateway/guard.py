@@ -4,7 +4,6 @@ Pure; the operator API checks its own token itself."""
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
@@ -19,13 +18,6 @@ def host_of(value: str) -> str:
     if value.startswith("["):
         return value[1:].partition("]")[0]
     return value.partition(":")[0].rstrip(".")
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower().rstrip(".") == "localhost"
 
 
 class Guard:

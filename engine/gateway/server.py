@@ -16,9 +16,9 @@ from typing import Any
 import uvicorn
 
 from engine.domain.errors import StartError
+from engine.domain.loopback import is_loopback
 from engine.domain.settings import GatewaySettings
 from engine.gateway.app import GatewayApp
-from engine.gateway.guard import is_loopback
 from engine.gateway.request_head import BoundedHead
 
 BACKLOG = 1024

@@ -88,6 +88,16 @@ def test_ctrl_z_stops_a_gateway_and_says_what_that_means_and_that_it_goes_on(sta
     assert "serve: goes on after 0 s" in errors
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_that_cannot_be_read_refuses_the_start(failover_process, config_file, host):
+    config = json.loads(config_file.read_text())
+    config_file.write_text(json.dumps({**config, "gateway": {"token": "env:NOT_SET_ANYWHERE", "host": host}}))
+    done = failover_process("serve", "--config", str(config_file), "--port", "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "token cannot be read" in done.stderr
+    assert "next:" in done.stderr
+
+
 def test_acts_steer_what_the_next_request_does(failover, state, config_file):
     store_keys(state)
     with serving(state, "--config", str(config_file)) as gateway:

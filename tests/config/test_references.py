@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.bind import check_bind, is_loopback
 from engine.config.references import MAX_SECRET_BYTES, resolve
-from engine.domain.errors import StartError
-from engine.domain.settings import GatewaySettings
 
 SECRET = "sk-made-up-0123"
 
@@ -91,23 +88,3 @@ def test_a_keyring_that_is_not_installed_is_a_reason_with_the_next_step(monkeypa
 
 def test_a_secret_is_not_in_the_repr():
     assert SECRET not in repr(resolve("env:KEY", {"KEY": SECRET}))
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST", "box.localhost", "::ffff:127.0.0.1"])
-def test_only_this_machine_reaches_loopback(host: str):
-    assert is_loopback(host)
-    assert check_bind(GatewaySettings(host=host), {}) is None
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "box.test", "::ffff:10.0.0.1", "localhost.test", "*"])
-def test_a_host_that_others_reach_needs_a_token(host: str):
-    with pytest.raises(StartError) as raised:
-        check_bind(GatewaySettings(host=host), {})
-    assert "gateway.token" in str(raised.value)
-    assert check_bind(GatewaySettings(host=host, token_ref="env:T"), {"T": SECRET}) == SECRET
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_token_that_cannot_be_read_refuses_the_start(host: str):
-    with pytest.raises(StartError, match="token cannot be read"):
-        check_bind(GatewaySettings(host=host, token_ref="env:T"), {})

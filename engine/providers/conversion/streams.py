@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from engine.domain.exchange import Payload
 from engine.providers.conversion.answers import prefixed, ready_events, tidy_block, tidy_item, tidy_response
@@ -17,18 +17,21 @@ from engine.providers.sse import Event, EventCutter, parse_event
 Chunk = dict[str, Any]
 
 
-class Frame(Protocol):
+class Frame:
     """Puts the library's events for one dialect right."""
 
     def hear(self, meant: Chunk) -> None:
         """The library's own event behind those that follow. Raises ValueError for what it would put wrong."""
-        ...
 
-    def take(self, event: Chunk) -> Iterator[Chunk]: ...
-    def written(self, event: Chunk) -> bytes: ...
+    def take(self, event: Chunk) -> Iterator[Chunk]:
+        yield event
+
+    def written(self, event: Chunk) -> bytes:
+        return b"event: " + str(event.get("type")).encode() + b"\ndata: " + dumped(event) + b"\n\n"
+
     def end(self) -> bytes:
         """What follows the last event."""
-        ...
+        return b""
 
 
 class StreamConverter:
@@ -91,7 +94,7 @@ def frame_for(source: Payload, model: str) -> Frame:
     return MessagesFrame(model) if source.api == MESSAGES else ResponsesFrame(model, source.body)
 
 
-class ChatFrame:
+class ChatFrame(Frame):
     """Chat completions. usage: the caller asked for it; others would trip over an event without choices."""
 
     def __init__(self, model: str, *, usage: bool) -> None:
@@ -101,9 +104,6 @@ class ChatFrame:
         self._opened = False
         self._id = ""
         self._tools: dict[int, int] = {}
-
-    def hear(self, meant: Chunk) -> None:
-        pass
 
     def take(self, event: Chunk) -> Iterator[Chunk]:
         if not event.get("choices") and not self._usage:
@@ -131,7 +131,7 @@ class ChatFrame:
         return b"data: [DONE]\n\n"
 
 
-class MessagesFrame:
+class MessagesFrame(Frame):
     """Anthropic's messages: one block at a time, each with a number of its own and an end."""
 
     def __init__(self, model: str) -> None:
@@ -178,19 +178,13 @@ class MessagesFrame:
                 delta["stop_reason"] = "tool_use"
         yield event
 
-    def written(self, event: Chunk) -> bytes:
-        return b"event: " + str(event.get("type")).encode() + b"\ndata: " + dumped(event) + b"\n\n"
-
-    def end(self) -> bytes:
-        return b""
-
     def _close(self) -> Iterator[Chunk]:
         if self._open is not None:
             self._open = None
             yield {"type": "content_block_stop", "index": self._index}
 
 
-class ResponsesFrame:
+class ResponsesFrame(Frame):
     """The Responses API: each end told once, with its item, and numbers without gaps."""
 
     def __init__(self, model: str, asked: Mapping[str, object]) -> None:
@@ -198,9 +192,6 @@ class ResponsesFrame:
         self._asked = asked
         self._number = 0
         self._ends: dict[tuple[object, ...], Chunk] = {}
-
-    def hear(self, meant: Chunk) -> None:
-        pass
 
     def take(self, event: Chunk) -> Iterator[Chunk]:
         kind, index = str(event.get("type")), event.get("output_index", 0)
@@ -228,9 +219,3 @@ class ResponsesFrame:
         event["sequence_number"] = self._number
         self._number += 1
         return event
-
-    def written(self, event: Chunk) -> bytes:
-        return b"event: " + str(event.get("type")).encode() + b"\ndata: " + dumped(event) + b"\n\n"
-
-    def end(self) -> bytes:
-        return b""
