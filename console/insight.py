@@ -5,7 +5,7 @@ Reading only. The lines are made in `console.view`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from console.screens.text import TextScreen
 from console.screens.whatif import WhatIfScreen
@@ -16,7 +16,7 @@ from console.view.frame import Frame
 from console.view.lines import Line, Tone, plain, span
 from console.view.notices import FeedLog
 from console.view.records import Record
-from console.view.table import draw_head, draw_row, lay_out, wanted_widths
+from console.view.table import Column, draw_head, draw_row, lay_out, wanted_widths
 from engine.domain.errors import FailoverError
 from engine.domain.foresight import SessionDetail
 from engine.domain.ids import ProfileId, SessionKey
@@ -24,6 +24,8 @@ from engine.domain.snapshot import FeedEntry, Preview
 
 if TYPE_CHECKING:
     from console.app import FailoverApp
+
+T = TypeVar("T")
 
 _RECORDS = 200
 _TABLE_WIDTH = 120
@@ -200,17 +202,20 @@ def tables(frame: Frame, feed: FeedLog) -> str:
     snapshot = frame.snapshot
     if snapshot is None:
         return ""
-    out: list[str] = []
-    rows = sessions.rows(snapshot.sessions, "", sessions.DEFAULT_ORDER, frame)
-    widths = lay_out(sessions.COLUMNS, _TABLE_WIDTH, wanted_widths(sessions.COLUMNS, rows, frame))
-    by_id = {column.id: column for column in sessions.COLUMNS}
-    out += [plain(draw_head(by_id, widths, None, frame)), *(plain(draw_row(by_id, widths, row, frame)) for row in rows), ""]
-    people = profiles.rows(snapshot.profiles, "", profiles.DEFAULT_ORDER, frame)
-    places = lay_out(profiles.COLUMNS, _TABLE_WIDTH, wanted_widths(profiles.COLUMNS, people, frame))
-    columns = {column.id: column for column in profiles.COLUMNS}
-    out += [plain(draw_head(columns, places, None, frame)), *(plain(draw_row(columns, places, row, frame)) for row in people), ""]
-    lines = {column.id: column for column in notices.COLUMNS}
-    entries = feed.entries[-_LAST_NOTICES:]
-    spots = lay_out(notices.COLUMNS, _NOTICE_WIDTH, wanted_widths(notices.COLUMNS, entries, frame))
-    out += [plain(draw_row(lines, spots, entry, frame)) for entry in entries]
-    return "\n".join(line.rstrip() for line in out)
+    people = sessions.rows(snapshot.sessions, "", sessions.DEFAULT_ORDER, frame)
+    keys = profiles.rows(snapshot.profiles, "", profiles.DEFAULT_ORDER, frame)
+    lines = [
+        *_table(sessions.COLUMNS, people, _TABLE_WIDTH, frame),
+        "",
+        *_table(profiles.COLUMNS, keys, _TABLE_WIDTH, frame),
+        "",
+        *_table(notices.COLUMNS, feed.entries[-_LAST_NOTICES:], _NOTICE_WIDTH, frame)[1:],
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _table(columns: Sequence[Column[T]], items: Sequence[T], cells: int, frame: Frame) -> list[str]:
+    """Its titles, then its rows."""
+    widths = lay_out(columns, cells, wanted_widths(columns, items, frame))
+    by_id = {column.id: column for column in columns}
+    return [plain(draw_head(by_id, widths, None, frame)), *(plain(draw_row(by_id, widths, item, frame)) for item in items)]
