@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from engine.domain.ids import ModelRef, SessionKey
 from engine.domain.sessions import NOTICE_FIELDS, OWNED_FIELDS, Session
@@ -62,7 +63,7 @@ def is_auto(session: Session) -> bool:
     return session.override is not None and not is_explicit(session)
 
 
-def clear_override(session: Session, *, notice: bool = True, override: bool = True) -> dict[str, object]:
+def clear_override(session: Session, *, notice: bool = True, override: bool = True) -> dict[str, Any]:
     """The fields that forget an override with its origin, its auto pin and (with `notice`) its notice state: also a cleared notice that
     still waits for an answer, which would tell of a model that nobody is on any more."""
     names = list(OWNED_FIELDS[6:])
@@ -90,13 +91,13 @@ def _select(request: TurnRequest, settings: Settings, world: World) -> Selected:
     if per_run is not None:
         return per_run
     session = world.session
-    repairs: dict[str, object] = {}
+    repairs: dict[str, Any] = {}
     repaired_by: str | None = None
     if (session.provider_override is None) != (session.model_override is None) or (
         session.override is None and (session.provider_override is not None or session.model_override is not None)
     ):
         repairs, repaired_by = clear_override(session, notice=not is_user_source(session)), "selection.half-entry"
-        session = replace(session, **repairs)  # type: ignore[arg-type]
+        session = replace(session, **repairs)
     if is_explicit(session) and session.override is not None:
         rule = "selection.user" if session.model_override_source == "user" else "selection.legacy"
         start = session.override

@@ -4,6 +4,7 @@ Every path that records a failure goes through `after_failure`, every success th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from engine.domain.reasons import FailoverReason
 from engine.domain.settings import HOUR_MS, CooldownSettings
@@ -108,7 +109,7 @@ def normalised(usage: UsageStats) -> UsageStats:
 def clamped(usage: UsageStats, now: int, rules: CooldownSettings) -> UsageStats:
     """`window.clamp`, on load: no window beyond its maximum. Idempotent, so it does not slide."""
     usage = normalised(usage)
-    changed: dict[str, object] = {}
+    changed: dict[str, Any] = {}
     if usage.disabled_until:
         permanent = usage.disabled_reason == FailoverReason.AUTH_PERMANENT
         longest = rules.auth_permanent_max_ms if permanent else rules.billing_max_ms
@@ -123,7 +124,7 @@ def clamped(usage: UsageStats, now: int, rules: CooldownSettings) -> UsageStats:
     late = {m: replace(c, until=now + MAX_COOLDOWN_MS) for m, c in usage.model_cooldowns.items() if c.until > now + MAX_COOLDOWN_MS}
     if late:
         changed["model_cooldowns"] = {**usage.model_cooldowns, **late}
-    return replace(usage, **changed) if changed else usage  # type: ignore[arg-type]
+    return replace(usage, **changed) if changed else usage
 
 
 def after_failure(
